@@ -1,0 +1,2 @@
+//! The command `riemla`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Experiments, plots and reports of riemla.

@@ -1,0 +1,8 @@
+//! Dense linear algebra on slices: the only place that knows faer and CPU features.
+//!
+//! Matrices are column-major. Activations are stored with *samples contiguous*: a batch of `n`
+//! samples with `d` features is an `n × d` column-major matrix, so feature `j` is the slice
+//! `[j*n .. (j+1)*n]`.
+
+pub mod simd;
+pub mod vector;

@@ -1,0 +1,44 @@
+//! Functions of a parameter vector: the contract everything geometric is built on.
+
+mod probe;
+
+pub use probe::{DirectProbe, Probe};
+
+/// A function ℝᴷ → ℝ with a gradient: a loss, or minus any log-density.
+///
+/// Pure: the same point gives the same bits. A value that is not finite means "outside the
+/// domain". Implement the three required methods and every integrator and sampler works.
+pub trait Objective: Sync {
+    /// Number of parameters K.
+    fn dim(&self) -> usize;
+
+    /// The value at `theta`.
+    fn value(&self, theta: &[f64]) -> f64;
+
+    /// Writes the gradient at `theta` and returns the value.
+    fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64;
+
+    /// A stateful evaluator with its own buffers, for loops that evaluate many points.
+    ///
+    /// The default forwards to the methods above. Override it where a gradient can reuse the
+    /// work of the value at the same point, or where values along a line are cheap.
+    fn probe(&self) -> Box<dyn Probe + '_> {
+        Box::new(DirectProbe::new(self))
+    }
+}
+
+/// An [`Objective`] that also knows its second derivative along a direction.
+pub trait TwiceDifferentiable: Objective {
+    /// vᵀHv at `theta`.
+    fn curvature_along(&self, theta: &[f64], v: &[f64]) -> f64;
+
+    /// Writes Hv at `theta`.
+    fn hvp(&self, theta: &[f64], v: &[f64], out: &mut [f64]);
+
+    /// Writes the gradient and returns vᵀHv: what the geodesic equation needs, in one pass
+    /// where the implementation can share work.
+    fn gradient_and_curvature(&self, theta: &[f64], v: &[f64], gradient: &mut [f64]) -> f64 {
+        self.value_and_gradient(theta, gradient);
+        self.curvature_along(theta, v)
+    }
+}

@@ -1,0 +1,60 @@
+//! Stateful evaluation of an objective: values at points or along a line, then the gradient there.
+
+use super::Objective;
+
+/// An evaluator that remembers its last point.
+///
+/// The constrained integrator tries several points on a line and wants the gradient only at
+/// the last one; a probe lets an objective exploit that.
+pub trait Probe {
+    /// The value at `theta`, which becomes the current point.
+    fn value(&mut self, theta: &[f64]) -> f64;
+
+    /// Chooses the line base + t·direction for [`Probe::value_on_line`].
+    fn set_line(&mut self, base: &[f64], direction: &[f64]);
+
+    /// The value at base + t·direction, which becomes the current point.
+    fn value_on_line(&mut self, t: f64) -> f64;
+
+    /// Writes the gradient at the current point.
+    fn gradient(&mut self, gradient: &mut [f64]);
+}
+
+/// The plain probe: every call goes to the objective.
+pub struct DirectProbe<'a, O: Objective + ?Sized> {
+    objective: &'a O,
+    base: Vec<f64>,
+    direction: Vec<f64>,
+    point: Vec<f64>,
+}
+
+impl<'a, O: Objective + ?Sized> DirectProbe<'a, O> {
+    /// A probe of `objective`.
+    pub fn new(objective: &'a O) -> Self {
+        let zeros = vec![0.0; objective.dim()];
+        Self { objective, base: zeros.clone(), direction: zeros.clone(), point: zeros }
+    }
+}
+
+impl<O: Objective + ?Sized> Probe for DirectProbe<'_, O> {
+    fn value(&mut self, theta: &[f64]) -> f64 {
+        self.point.copy_from_slice(theta);
+        self.objective.value(theta)
+    }
+
+    fn set_line(&mut self, base: &[f64], direction: &[f64]) {
+        self.base.copy_from_slice(base);
+        self.direction.copy_from_slice(direction);
+    }
+
+    fn value_on_line(&mut self, t: f64) -> f64 {
+        for ((p, b), d) in self.point.iter_mut().zip(&self.base).zip(&self.direction) {
+            *p = b + t * d;
+        }
+        self.objective.value(&self.point)
+    }
+
+    fn gradient(&mut self, gradient: &mut [f64]) {
+        self.objective.value_and_gradient(&self.point, gradient);
+    }
+}

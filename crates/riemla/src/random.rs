@@ -1,0 +1,43 @@
+//! Random streams that depend on (seed, purpose, index) alone, never on threads or order.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use rand_distr::{Distribution, StandardNormal};
+
+/// The generator used everywhere.
+pub type Rng = ChaCha8Rng;
+
+/// What a stream is for: streams of different purposes never coincide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Purpose {
+    /// Initial weights.
+    Initialization = 1,
+    /// Order of mini-batches in training.
+    Shuffle = 2,
+    /// Tangent vectors of posterior draws.
+    Draw = 3,
+    /// Batches of posterior draws.
+    Batch = 4,
+    /// Generated data sets.
+    Data = 5,
+    /// Splits of data sets.
+    Split = 6,
+}
+
+/// The stream number `index` for one purpose under one seed.
+pub fn stream(seed: u64, purpose: Purpose, index: u64) -> Rng {
+    let mut key = [0u8; 32];
+    key[..8].copy_from_slice(&seed.to_le_bytes());
+    key[8..16].copy_from_slice(&(purpose as u64).to_le_bytes());
+    let mut rng = ChaCha8Rng::from_seed(key);
+    rng.set_stream(index);
+    rng
+}
+
+/// Fills a slice with independent standard normal numbers.
+pub fn fill_normal(rng: &mut Rng, out: &mut [f64]) {
+    for v in out {
+        *v = StandardNormal.sample(rng);
+    }
+}
