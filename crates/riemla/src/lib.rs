@@ -1,6 +1,9 @@
 //! riemla turns a trained neural network into a Bayesian one.
+pub mod data;
 pub mod error;
+pub mod geometry;
 pub mod linalg;
+pub mod nn;
 pub mod objective;
 pub mod ode;
 pub mod random;

@@ -4,5 +4,12 @@
 //! samples with `d` features is an `n × d` column-major matrix, so feature `j` is the slice
 //! `[j*n .. (j+1)*n]`.
 
+pub mod correlate;
+pub mod dense;
+pub mod elementwise;
+pub mod factor;
 pub mod simd;
 pub mod vector;
+
+pub use dense::Matrix;
+pub use factor::Cholesky;

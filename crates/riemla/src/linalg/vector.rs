@@ -71,3 +71,25 @@ pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len(), "distance: lengths differ");
     a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt()
 }
+
+struct Sum<'a>(&'a [f64]);
+
+impl Kernel for Sum<'_> {
+    type Output = f64;
+    #[inline(always)]
+    fn run<const FMA: bool>(self) -> f64 {
+        let mut acc = [0.0; 16];
+        let (chunks, rest) = self.0.as_chunks::<16>();
+        for x in chunks {
+            for j in 0..16 {
+                acc[j] += x[j];
+            }
+        }
+        acc.iter().sum::<f64>() + rest.iter().sum::<f64>()
+    }
+}
+
+/// Sum of all entries.
+pub fn sum(a: &[f64]) -> f64 {
+    dispatch(Sum(a))
+}

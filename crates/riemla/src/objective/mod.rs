@@ -1,7 +1,17 @@
 //! Functions of a parameter vector: the contract everything geometric is built on.
 
+mod blocks;
+mod likelihood;
+mod linearized;
+mod network_loss;
+mod pool;
+mod prior;
 mod probe;
 
+pub use likelihood::{BlockTargets, Likelihood, OutputLoss};
+pub use linearized::LinearizedLoss;
+pub use network_loss::NetworkLoss;
+pub use prior::{Prior, PriorPrecision};
 pub use probe::{DirectProbe, Probe};
 
 /// A function ℝᴷ → ℝ with a gradient: a loss, or minus any log-density.

@@ -48,13 +48,18 @@ impl<O: Objective + ?Sized> Probe for DirectProbe<'_, O> {
     }
 
     fn value_on_line(&mut self, t: f64) -> f64 {
-        for ((p, b), d) in self.point.iter_mut().zip(&self.base).zip(&self.direction) {
-            *p = b + t * d;
-        }
+        point_on_line(&self.base, &self.direction, t, &mut self.point);
         self.objective.value(&self.point)
     }
 
     fn gradient(&mut self, gradient: &mut [f64]) {
         self.objective.value_and_gradient(&self.point, gradient);
+    }
+}
+
+/// point ← base + t·direction.
+pub(super) fn point_on_line(base: &[f64], direction: &[f64], t: f64, point: &mut [f64]) {
+    for ((p, b), d) in point.iter_mut().zip(base).zip(direction) {
+        *p = b + t * d;
     }
 }

@@ -1,0 +1,130 @@
+//! Random splits and batches of rows, reproducible by seed.
+
+use rand::seq::SliceRandom as _;
+
+use super::{Dataset, Targets};
+use crate::random::{Purpose, Rng, stream};
+use crate::{Error, Result};
+
+/// Shuffles 0..n by `seed` and cuts it into consecutive parts of the given sizes.
+pub fn split(n: usize, sizes: &[usize], seed: u64) -> Result<Vec<Vec<usize>>> {
+    let total: usize = sizes.iter().sum();
+    if total > n {
+        return Err(Error::range("sum of the split sizes", total, format!("at most the {n} rows there are")));
+    }
+    let mut rows: Vec<usize> = (0..n).collect();
+    rows.shuffle(&mut stream(seed, Purpose::Split, 0));
+    let mut rest = rows.as_slice();
+    Ok(sizes
+        .iter()
+        .map(|&size| {
+            let (part, tail) = rest.split_at(size);
+            rest = tail;
+            part.to_vec()
+        })
+        .collect())
+}
+
+/// Draws `size` rows without replacement; `stratified` keeps the label frequencies (to
+/// rounding, largest remainders first).
+pub fn draw_batch(data: &Dataset, size: usize, stratified: bool, rng: &mut Rng) -> Result<Vec<usize>> {
+    if size == 0 || size > data.len() {
+        return Err(Error::range("batch size", size, format!("between 1 and the {} rows", data.len())));
+    }
+    let labels = match data.targets() {
+        Targets::Classes(labels) if stratified => labels,
+        Targets::Values { .. } if stratified => {
+            return Err(Error::Unsupported(
+                "stratified batches need class labels; use plain batches for regression".into(),
+            ));
+        }
+        _ => {
+            let mut rows: Vec<usize> = (0..data.len()).collect();
+            return Ok(rows.partial_shuffle(rng, size).0.to_vec());
+        }
+    };
+    let classes = labels.iter().max().map_or(0, |m| m + 1);
+    let mut by_class: Vec<Vec<usize>> = vec![Vec::new(); classes];
+    for (row, &label) in labels.iter().enumerate() {
+        by_class[label].push(row);
+    }
+    let counts = apportion(&by_class.iter().map(Vec::len).collect::<Vec<_>>(), size);
+    let mut rows = Vec::with_capacity(size);
+    for (class, count) in by_class.iter_mut().zip(counts) {
+        class.shuffle(rng);
+        rows.extend(&class[..count]);
+    }
+    Ok(rows)
+}
+
+/// Shares `size` out in proportion to `weights` by largest remainders; never above a weight.
+fn apportion(weights: &[usize], size: usize) -> Vec<usize> {
+    let total: usize = weights.iter().sum();
+    let mut counts: Vec<usize> = weights.iter().map(|w| w * size / total).collect();
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by_key(|&i| (std::cmp::Reverse(weights[i] * size % total), i));
+    let missing = size - counts.iter().sum::<usize>();
+    for &i in order.iter().take(missing) {
+        counts[i] += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data() -> Dataset {
+        let labels: Vec<usize> = (0..100).map(|i| if i < 70 { 0 } else { 1 + i % 2 }).collect();
+        Dataset::classification(vec![0.0; 100], 1, labels).unwrap()
+    }
+
+    #[test]
+    fn splits_partition_and_depend_on_the_seed() {
+        let parts = split(10, &[7, 3], 1).unwrap();
+        let mut all: Vec<usize> = parts.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..10).collect::<Vec<_>>());
+        assert_eq!(parts, split(10, &[7, 3], 1).unwrap());
+        assert_ne!(parts, split(10, &[7, 3], 2).unwrap());
+        assert!(split(10, &[7, 4], 1).is_err());
+    }
+
+    #[test]
+    fn batches_have_no_repeats_and_can_keep_label_frequencies() {
+        let data = data();
+        for stratified in [false, true] {
+            let mut rng = stream(3, Purpose::Batch, 0);
+            let mut rows = draw_batch(&data, 20, stratified, &mut rng).unwrap();
+            let zeros = rows.iter().filter(|&&r| r < 70).count();
+            assert!(!stratified || zeros == 14);
+            rows.sort_unstable();
+            rows.dedup();
+            assert_eq!(rows.len(), 20);
+        }
+        assert!(draw_batch(&data, 101, false, &mut stream(3, Purpose::Batch, 0)).is_err());
+        assert!(draw_batch(&data, 0, true, &mut stream(3, Purpose::Batch, 0)).is_err());
+    }
+
+    #[test]
+    fn every_row_is_drawn_equally_often() {
+        // Each row is in a batch of 20 of 100 with probability 0.2; 4000 batches give a count of
+        // 800 ± 25.3. A two-sided bound of 4.5 sd over 100 rows has level 7e-4 (power: an
+        // implementation that never draws some row, or draws it twice as often, fails).
+        let data = data();
+        let mut counts = [0usize; 100];
+        let mut rng = stream(5, Purpose::Batch, 1);
+        for _ in 0..4000 {
+            for row in draw_batch(&data, 20, false, &mut rng).unwrap() {
+                counts[row] += 1;
+            }
+        }
+        assert!(counts.iter().all(|&c| (c as f64 - 800.0).abs() < 4.5 * 25.3), "{counts:?}");
+    }
+
+    #[test]
+    fn apportion_is_exact() {
+        assert_eq!(apportion(&[500; 10], 1000), vec![100; 10]);
+        assert_eq!(apportion(&[1, 1, 1], 2).iter().sum::<usize>(), 2);
+    }
+}

@@ -1,0 +1,122 @@
+//! The exponential map: which integrator, and the one place that calls them.
+
+use serde::{Deserialize, Serialize};
+
+use super::leapfrog::ConstrainedLeapfrog;
+use super::metric::{LossMetric, Metric as _, check_strength};
+use super::path::PathRecorder;
+use super::{Counters, Diagnostics, Geodesic};
+use crate::linalg::vector::dot;
+use crate::objective::{Objective, TwiceDifferentiable};
+use crate::ode::DormandPrince;
+use crate::Result;
+
+/// How a geodesic is integrated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Integrator {
+    /// The default: gradients only, exact speed, on the graph of the loss.
+    ConstrainedLeapfrog(ConstrainedLeapfrog),
+    /// The paper's solver, on the first-order system in position and velocity.
+    DormandPrince(DormandPrince),
+}
+
+impl Default for Integrator {
+    fn default() -> Self {
+        Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog::default())
+    }
+}
+
+/// Follows the geodesic of I + a²∇L∇Lᵀ (a = `strength`) from `theta` with velocity `v` to t = 1.
+///
+/// `path_points` evenly spaced points are recorded for plots (0 for none). A geodesic that could
+/// not be finished is a result with its status, not an error.
+pub fn exponential_map<O: TwiceDifferentiable + ?Sized>(
+    objective: &O,
+    strength: f64,
+    integrator: &Integrator,
+    theta: &[f64],
+    v: &[f64],
+    path_points: usize,
+) -> Result<Geodesic> {
+    match integrator {
+        Integrator::ConstrainedLeapfrog(leapfrog) => {
+            leapfrog.exponential_map(objective, strength, theta, v, path_points)
+        }
+        Integrator::DormandPrince(solver) => {
+            dormand_prince(objective, strength, solver, theta, v, path_points)
+        }
+    }
+}
+
+/// Checks a start point and velocity against the objective.
+pub(super) fn check_start(dim: usize, strength: f64, theta: &[f64], v: &[f64]) -> Result<()> {
+    check_strength(strength)?;
+    for (what, values) in [("start of the geodesic", theta), ("initial velocity", v)] {
+        crate::error::check_len(what, dim, values.len())?;
+        crate::error::check_finite(what, values)?;
+    }
+    Ok(())
+}
+
+fn dormand_prince<O: TwiceDifferentiable + ?Sized>(
+    objective: &O,
+    strength: f64,
+    solver: &DormandPrince,
+    theta: &[f64],
+    v: &[f64],
+    path_points: usize,
+) -> Result<Geodesic> {
+    check_start(objective.dim(), strength, theta, v)?;
+    solver.validate()?;
+    let metric = LossMetric::new(objective, strength)?;
+    let k = theta.len();
+    let mut state: Vec<f64> = theta.iter().chain(v).copied().collect();
+    let mut path = PathRecorder::new(path_points);
+    let mut right_hand_side = |_t: f64, y: &[f64], dy: &mut [f64]| {
+        let (position, velocity) = y.split_at(k);
+        let (d_position, d_velocity) = dy.split_at_mut(k);
+        d_position.copy_from_slice(velocity);
+        metric.acceleration(position, velocity, d_velocity);
+    };
+    let report = solver.solve(&mut right_hand_side, 0.0, 1.0, &mut state, &mut |t, y, _dy| {
+        path.push(t, &y[..k], &y[k..]);
+    });
+    let velocity = state.split_off(k);
+    let counters = Counters {
+        gradients: report.evaluations,
+        curvatures: report.evaluations,
+        steps: report.steps,
+        rejections: report.rejections,
+        values: 0,
+    };
+    let diagnostics = diagnose(objective, strength, (theta, v), (&state, &velocity));
+    let path = path.finish();
+    Ok(Geodesic { end: state, velocity, t: report.t, status: report.status, counters, diagnostics, path })
+}
+
+/// Measures the invariants at both ends.
+fn diagnose<O: Objective + ?Sized>(
+    objective: &O,
+    strength: f64,
+    start: (&[f64], &[f64]),
+    end: (&[f64], &[f64]),
+) -> Diagnostics {
+    let mut gradient = vec![0.0; start.0.len()];
+    let mut measure = |(theta, v): (&[f64], &[f64])| {
+        let loss = objective.value_and_gradient(theta, &mut gradient);
+        let slope = strength * dot(&gradient, v);
+        (loss, (dot(v, v) + slope * slope).sqrt())
+    };
+    let (loss_start, speed) = measure(start);
+    let (loss_end, end_speed) = measure(end);
+    Diagnostics::new(strength, speed, end_speed, loss_start, loss_end)
+}
+
+impl Diagnostics {
+    pub(super) fn new(strength: f64, speed: f64, end_speed: f64, loss_start: f64, loss_end: f64) -> Self {
+        let speed_drift = if speed > 0.0 { (end_speed / speed - 1.0).abs() } else { 0.0 };
+        let loss_bound = if speed > 0.0 { speed / strength } else { 0.0 };
+        Self { speed, speed_drift, loss_start, loss_end, loss_bound }
+    }
+}

@@ -1,0 +1,341 @@
+//! The constrained leapfrog (RATTLE): geodesics by gradients only, on the graph of the loss.
+//!
+//! A geodesic of I + a²∇L∇Lᵀ is a free particle (θ, z) held on the graph z = aL(θ): q̈ = λ(−a∇L, 1).
+//! Each step finds the scalar λ that ends on the graph (values only, along a line), then projects
+//! the velocity onto the tangent plane there (one gradient). Symmetric, second order; design and
+//! measurements in docs/decisions/0004-constrained-leapfrog.md.
+
+use serde::{Deserialize, Serialize};
+
+use super::constraint::{Constraint, Solution};
+use super::exponential::check_start;
+use super::path::PathRecorder;
+use super::{Counters, Diagnostics, Geodesic, Status};
+use crate::linalg::vector::{axpy, dot, scale};
+use crate::objective::{Objective, Probe};
+use crate::{Error, Result};
+
+/// Settings of the constrained leapfrog.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConstrainedLeapfrog {
+    /// Local error allowed per step, relative to the speed.
+    pub tolerance: f64,
+    /// Largest number of steps tried.
+    pub max_steps: usize,
+    /// Take exactly this many equal steps instead, with the constraint solved to rounding and
+    /// without rescaling the speed: the plain symmetric method, for measuring it.
+    pub fixed_steps: Option<usize>,
+}
+
+impl Default for ConstrainedLeapfrog {
+    fn default() -> Self {
+        Self { tolerance: 1e-4, max_steps: 100_000, fixed_steps: None }
+    }
+}
+
+/// Growth and shrinkage of the step.
+const SAFETY: f64 = 0.9;
+const LARGEST_GROWTH: f64 = 2.0;
+const LARGEST_SHRINK: f64 = 0.2;
+/// Step after a constraint that could not be solved.
+const CONSTRAINT_SHRINK: f64 = 0.4;
+/// Reject a step whose error is above this many tolerances.
+const REJECT: f64 = 1.5;
+/// First step: turn by about this angle.
+const FIRST_ANGLE: f64 = 0.1;
+const MAX_TRIALS: usize = 6;
+const MAX_TRIALS_TIGHT: usize = 60;
+
+impl ConstrainedLeapfrog {
+    /// With the given tolerance, otherwise the defaults.
+    pub fn with_tolerance(tolerance: f64) -> Self {
+        Self { tolerance, ..Self::default() }
+    }
+
+    /// Checks the settings.
+    pub fn validate(&self) -> Result<()> {
+        crate::error::check_positive("tolerance of the constrained leapfrog", self.tolerance)?;
+        if self.max_steps == 0 || self.fixed_steps == Some(0) {
+            return Err(Error::range("number of steps", 0, "at least 1"));
+        }
+        Ok(())
+    }
+
+    /// The exponential map of any objective; see [`super::exponential_map`].
+    pub fn exponential_map<O: Objective + ?Sized>(
+        &self,
+        objective: &O,
+        strength: f64,
+        theta: &[f64],
+        v: &[f64],
+        path_points: usize,
+    ) -> Result<Geodesic> {
+        check_start(objective.dim(), strength, theta, v)?;
+        self.validate()?;
+        let mut probe = objective.probe();
+        let mut path = PathRecorder::new(path_points);
+        let mut run = Run::start(self, strength, theta, v, &mut *probe);
+        path.push(0.0, &run.theta, &run.v);
+        let (loss_start, start_finite) = (run.loss, run.is_finite());
+        let status = if !start_finite {
+            Status::NonFinite
+        } else if let Some(n) = self.fixed_steps {
+            run.fixed(n, &mut *probe, &mut path)
+        } else {
+            run.adaptive(&mut *probe, &mut path)
+        };
+        let end_speed = (dot(&run.v, &run.v) + dot(&run.g, &run.v).powi(2)).sqrt();
+        let diagnostics = Diagnostics::new(strength, run.speed, end_speed, loss_start, run.loss);
+        Ok(Geodesic {
+            t: run.t,
+            status,
+            counters: run.counters,
+            diagnostics,
+            path: path.finish(),
+            end: run.theta,
+            velocity: run.v,
+        })
+    }
+}
+
+/// The moving particle. Heights and gradients are those of aL.
+struct Run<'a> {
+    settings: &'a ConstrainedLeapfrog,
+    strength: f64,
+    speed: f64,
+    t: f64,
+    theta: Vec<f64>,
+    v: Vec<f64>,
+    g: Vec<f64>,
+    gg: f64,
+    loss: f64,
+    z: f64,
+    z_dot: f64,
+    /// Multipliers of recent steps with the times they stand for, the newest first.
+    history: [(f64, f64); HISTORY],
+    known: usize,
+    counters: Counters,
+    base: Vec<f64>,
+    direction: Vec<f64>,
+    next_v: Vec<f64>,
+    next_g: Vec<f64>,
+}
+
+/// Points used to extrapolate the multiplier.
+const HISTORY: usize = 3;
+
+impl<'a> Run<'a> {
+    fn start(
+        settings: &'a ConstrainedLeapfrog,
+        strength: f64,
+        theta: &[f64],
+        v: &[f64],
+        probe: &mut dyn Probe,
+    ) -> Self {
+        let zeros = vec![0.0; theta.len()];
+        let mut run = Self {
+            settings,
+            strength,
+            speed: 0.0,
+            t: 0.0,
+            theta: theta.to_vec(),
+            v: v.to_vec(),
+            g: zeros.clone(),
+            gg: 0.0,
+            loss: 0.0,
+            z: 0.0,
+            z_dot: 0.0,
+            history: [(0.0, 0.0); HISTORY],
+            known: 1,
+            counters: Counters::default(),
+            base: zeros.clone(),
+            direction: zeros.clone(),
+            next_v: zeros.clone(),
+            next_g: zeros,
+        };
+        run.loss = probe.value(theta);
+        run.z = strength * run.loss;
+        probe.gradient(&mut run.g);
+        scale(strength, &mut run.g);
+        run.gg = dot(&run.g, &run.g);
+        run.z_dot = dot(&run.g, v);
+        run.speed = (dot(v, v) + run.z_dot * run.z_dot).sqrt();
+        run.history[0].1 = run.first_multiplier(probe);
+        run.counters.gradients = 2;
+        run
+    }
+
+    /// λ = vᵀHv/(1 + g·g) at the start, by a difference of two gradients.
+    fn first_multiplier(&mut self, probe: &mut dyn Probe) -> f64 {
+        let length = dot(&self.v, &self.v).sqrt();
+        if length == 0.0 {
+            return 0.0;
+        }
+        let epsilon = 1e-4 * (1.0 + dot(&self.theta, &self.theta).sqrt() / (self.theta.len() as f64).sqrt()) / length;
+        self.base.copy_from_slice(&self.theta);
+        axpy(epsilon, &self.v, &mut self.base);
+        probe.value(&self.base);
+        probe.gradient(&mut self.next_g);
+        let curvature = (self.strength * dot(&self.next_g, &self.v) - self.z_dot) / epsilon;
+        let lambda = curvature / (1.0 + self.gg);
+        if lambda.is_finite() { lambda } else { 0.0 }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.loss.is_finite() && self.speed.is_finite()
+    }
+
+    fn fixed(&mut self, n: usize, probe: &mut dyn Probe, path: &mut PathRecorder) -> Status {
+        let h = 1.0 / n as f64;
+        for i in 0..n {
+            let accept = 4.0 * f64::EPSILON * (self.z.abs() + h * self.z_dot.abs());
+            let Some(solution) = self.position(h, accept, MAX_TRIALS_TIGHT, probe) else {
+                return Status::StepTooSmall;
+            };
+            let error = self.velocity(h, &solution, probe);
+            if !error.is_finite() {
+                return Status::NonFinite;
+            }
+            self.accept(h, solution, false);
+            self.t = (i + 1) as f64 / n as f64;
+            path.push(self.t, &self.theta, &self.v);
+        }
+        Status::Reached
+    }
+
+    fn adaptive(&mut self, probe: &mut dyn Probe, path: &mut PathRecorder) -> Status {
+        if self.speed == 0.0 {
+            self.t = 1.0;
+            return Status::Reached;
+        }
+        let turning = self.history[0].1.abs() * (1.0 + self.gg).sqrt();
+        let mut h = (FIRST_ANGLE * self.speed / turning).min(0.1);
+        let mut may_grow = true;
+        let mut finite = true;
+        for _ in 0..self.settings.max_steps {
+            h = self.fit_to_end(h);
+            if h < f64::EPSILON {
+                return if finite { Status::StepTooSmall } else { Status::NonFinite };
+            }
+            let Some((solution, error)) = self.try_step(h, probe) else {
+                h *= CONSTRAINT_SHRINK;
+                self.counters.rejections += 1;
+                may_grow = false;
+                continue;
+            };
+            finite = error.is_finite();
+            let factor = if finite { SAFETY * (self.settings.tolerance / error).cbrt() } else { LARGEST_SHRINK };
+            if !finite || error > REJECT * self.settings.tolerance {
+                h *= factor.clamp(LARGEST_SHRINK, SAFETY);
+                self.counters.rejections += 1;
+                may_grow = false;
+                continue;
+            }
+            self.accept(h, solution, true);
+            path.push(self.t, &self.theta, &self.v);
+            if self.t >= 1.0 {
+                return Status::Reached;
+            }
+            h *= factor.clamp(LARGEST_SHRINK, if may_grow { LARGEST_GROWTH } else { 1.0 });
+            may_grow = true;
+        }
+        Status::StepLimit
+    }
+
+    /// Shortens a step so that the end is met without a tiny last step.
+    fn fit_to_end(&self, h: f64) -> f64 {
+        let rest = 1.0 - self.t;
+        if h >= rest * (1.0 - 1e-9) {
+            rest
+        } else if 2.0 * h > rest {
+            0.5 * rest
+        } else {
+            h
+        }
+    }
+
+    /// A step without committing to it; the error is relative to the speed.
+    fn try_step(&mut self, h: f64, probe: &mut dyn Probe) -> Option<(Solution, f64)> {
+        let accept = ACCEPT * self.settings.tolerance * self.speed * (1.0 + self.gg).sqrt();
+        let solution = self.position(h, accept, MAX_TRIALS, probe)?;
+        let error = self.velocity(h, &solution, probe);
+        Some((solution, error))
+    }
+
+    /// Finds the end position of a step: the probe's current point afterwards.
+    fn position(&mut self, h: f64, accept: f64, max_trials: usize, probe: &mut dyn Probe) -> Option<Solution> {
+        self.base.copy_from_slice(&self.theta);
+        axpy(h, &self.v, &mut self.base);
+        let half_square = 0.5 * h * h;
+        for (d, g) in self.direction.iter_mut().zip(&self.g) {
+            *d = -half_square * g;
+        }
+        probe.set_line(&self.base, &self.direction);
+        let constraint = Constraint {
+            strength: self.strength,
+            rise: self.z + h * self.z_dot,
+            half_square,
+            slope: half_square * (1.0 + self.gg),
+            accept,
+            max_trials,
+        };
+        constraint.solve(self.extrapolate(self.t + h / 3.0), probe, &mut self.counters.values)
+    }
+
+    /// Gradient at the new position and the projected velocity there; returns the local error.
+    fn velocity(&mut self, h: f64, solution: &Solution, probe: &mut dyn Probe) -> f64 {
+        probe.gradient(&mut self.next_g);
+        self.counters.gradients += 1;
+        scale(self.strength, &mut self.next_g);
+        let lambda = solution.lambda;
+        self.next_v.copy_from_slice(&self.v);
+        axpy(-0.5 * h * lambda, &self.g, &mut self.next_v);
+        let z_dot = self.z_dot + 0.5 * h * lambda;
+        let gg = dot(&self.next_g, &self.next_g);
+        let mu = (dot(&self.next_g, &self.next_v) - z_dot) / (1.0 + gg);
+        axpy(-mu, &self.next_g, &mut self.next_v);
+        // q̈ at both ends: their difference, times h²/12, is the error of the trapezoidal rule.
+        let lambda_end = 2.0 * mu / h;
+        let difference: f64 =
+            self.g.iter().zip(&self.next_g).map(|(g, g1)| (lambda_end * g1 - lambda * g).powi(2)).sum();
+        let turn = (difference + (lambda - lambda_end).powi(2)).sqrt();
+        h * h * turn / (12.0 * self.speed)
+    }
+
+    /// Moves to the end of the step that `position` and `velocity` computed.
+    fn accept(&mut self, h: f64, solution: Solution, rescale: bool) {
+        axpy(solution.lambda, &self.direction, &mut self.base);
+        std::mem::swap(&mut self.theta, &mut self.base);
+        std::mem::swap(&mut self.v, &mut self.next_v);
+        std::mem::swap(&mut self.g, &mut self.next_g);
+        self.gg = dot(&self.g, &self.g);
+        self.loss = solution.value;
+        self.z = self.strength * self.loss;
+        self.z_dot = dot(&self.g, &self.v);
+        if rescale {
+            let factor = self.speed / (dot(&self.v, &self.v) + self.z_dot * self.z_dot).sqrt();
+            scale(factor, &mut self.v);
+            self.z_dot *= factor;
+        }
+        self.history.rotate_right(1);
+        self.history[0] = (self.t + h / 3.0, solution.lambda);
+        self.known = (self.known + 1).min(HISTORY);
+        let rest = 1.0 - self.t;
+        self.t = if h >= rest { 1.0 } else { self.t + h };
+        self.counters.steps += 1;
+    }
+
+    /// The multiplier expected at time `t`: the polynomial through the last few.
+    fn extrapolate(&self, t: f64) -> f64 {
+        let points = &self.history[..self.known];
+        let weight = |i: usize| -> f64 {
+            let others = points.iter().enumerate().filter(|(j, _)| *j != i);
+            others.map(|(_, (tj, _))| (t - tj) / (points[i].0 - tj)).product()
+        };
+        points.iter().enumerate().map(|(i, (_, lambda))| weight(i) * lambda).sum()
+    }
+}
+
+/// Accepted residual of the constraint relative to tolerance, speed and slope of the graph.
+const ACCEPT: f64 = 0.1;

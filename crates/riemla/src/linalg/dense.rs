@@ -1,0 +1,133 @@
+//! Column-major matrices and products, sequential: parallelism belongs to the callers.
+
+use faer::linalg::matmul;
+use faer::linalg::matmul::triangular::BlockStructure;
+use faer::{Accum, MatMut, MatRef, Par};
+
+use super::simd::clear_upper_registers;
+
+/// A read-only column-major view.
+pub type View<'a> = MatRef<'a, f64>;
+/// A mutable column-major view.
+pub type ViewMut<'a> = MatMut<'a, f64>;
+
+/// Views a slice as a `rows × cols` column-major matrix.
+pub fn view(data: &[f64], rows: usize, cols: usize) -> View<'_> {
+    MatRef::from_column_major_slice(data, rows, cols)
+}
+
+/// Views a mutable slice as a `rows × cols` column-major matrix.
+pub fn view_mut(data: &mut [f64], rows: usize, cols: usize) -> ViewMut<'_> {
+    MatMut::from_column_major_slice_mut(data, rows, cols)
+}
+
+/// C ← C + alpha·A·B.
+pub fn add_product(c: ViewMut<'_>, alpha: f64, a: View<'_>, b: View<'_>) {
+    matmul::matmul(c, Accum::Add, a, b, alpha, Par::Seq);
+    clear_upper_registers();
+}
+
+/// C ← A·B.
+pub fn set_product(c: ViewMut<'_>, a: View<'_>, b: View<'_>) {
+    matmul::matmul(c, Accum::Replace, a, b, 1.0, Par::Seq);
+    clear_upper_registers();
+}
+
+/// Lower triangle of C ← C + AᵀA; the upper triangle is left alone.
+pub fn add_gram_lower(c: ViewMut<'_>, a: View<'_>) {
+    let rectangle = BlockStructure::Rectangular;
+    let lower = BlockStructure::TriangularLower;
+    matmul::triangular::matmul(c, lower, Accum::Add, a.transpose(), rectangle, a, rectangle, 1.0, Par::Seq);
+    clear_upper_registers();
+}
+
+/// An owned column-major matrix.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    rows: usize,
+    cols: usize,
+    data: Vec<f64>,
+}
+
+impl Matrix {
+    /// A matrix of zeros.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Self { rows, cols, data: vec![0.0; rows * cols] }
+    }
+
+    /// A matrix from its column-major entries.
+    pub fn from_columns(rows: usize, cols: usize, data: Vec<f64>) -> Self {
+        assert_eq!(data.len(), rows * cols, "Matrix: wrong number of entries");
+        Self { rows, cols, data }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// All entries, column by column.
+    pub fn as_slice(&self) -> &[f64] {
+        &self.data
+    }
+
+    /// All entries, column by column.
+    pub fn as_mut_slice(&mut self) -> &mut [f64] {
+        &mut self.data
+    }
+
+    /// Column `j`.
+    pub fn column(&self, j: usize) -> &[f64] {
+        &self.data[j * self.rows..(j + 1) * self.rows]
+    }
+
+    /// Column `j`.
+    pub fn column_mut(&mut self, j: usize) -> &mut [f64] {
+        &mut self.data[j * self.rows..(j + 1) * self.rows]
+    }
+
+    /// The whole matrix as a view.
+    pub fn view(&self) -> View<'_> {
+        view(&self.data, self.rows, self.cols)
+    }
+
+    /// The whole matrix as a mutable view.
+    pub fn view_mut(&mut self) -> ViewMut<'_> {
+        view_mut(&mut self.data, self.rows, self.cols)
+    }
+
+    /// out ← A·x.
+    pub fn mul_vector(&self, x: &[f64], out: &mut [f64]) {
+        set_product(view_mut(out, self.rows, 1), self.view(), view(x, self.cols, 1));
+    }
+
+    /// Copies the lower triangle onto the upper one.
+    pub fn mirror_lower(&mut self) {
+        let n = self.rows;
+        for j in 0..n {
+            for i in 0..j {
+                self.data[j * n + i] = self.data[i * n + j];
+            }
+        }
+    }
+
+    /// Adds `values` to the diagonal.
+    pub fn add_diagonal(&mut self, values: impl IntoIterator<Item = f64>) {
+        let n = self.rows;
+        for (i, v) in values.into_iter().enumerate() {
+            self.data[i * n + i] += v;
+        }
+    }
+}
+
+impl std::ops::Index<(usize, usize)> for Matrix {
+    type Output = f64;
+    fn index(&self, (i, j): (usize, usize)) -> &f64 {
+        &self.data[j * self.rows + i]
+    }
+}

@@ -1,0 +1,131 @@
+//! Cholesky factors and symmetric eigenvalues, with typed failures.
+
+use faer::Side;
+use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
+use faer::prelude::*;
+
+use super::dense::{Matrix, view_mut};
+use crate::{Error, Result};
+
+/// The factor L of P = L·Lᵀ.
+#[derive(Debug, Clone)]
+pub struct Cholesky {
+    factor: faer::Mat<f64>,
+}
+
+impl Cholesky {
+    /// Factorises a symmetric matrix (its lower triangle is read).
+    ///
+    /// `what` and `remedy` go into the error when the matrix is not positive definite.
+    pub fn new(what: &str, remedy: &str, matrix: &Matrix) -> Result<Self> {
+        crate::error::check_finite(what, matrix.as_slice())?;
+        match matrix.view().llt(Side::Lower) {
+            Ok(llt) => Ok(Self { factor: llt.L().to_owned() }),
+            Err(faer::linalg::solvers::LltError::NonPositivePivot { index }) => {
+                Err(Error::NotPositiveDefinite {
+                    what: what.into(),
+                    pivot: index,
+                    dim: matrix.rows(),
+                    value: failing_pivot(matrix, index),
+                    remedy: remedy.into(),
+                })
+            }
+        }
+    }
+
+    /// Number of rows.
+    pub fn dim(&self) -> usize {
+        self.factor.nrows()
+    }
+
+    /// b ← L⁻¹b.
+    pub fn solve_lower(&self, b: &mut [f64]) {
+        self.solve_lower_many(b, 1);
+    }
+
+    /// B ← L⁻¹B for `columns` right-hand sides stored one after the other.
+    pub fn solve_lower_many(&self, b: &mut [f64], columns: usize) {
+        let b = view_mut(b, self.dim(), columns);
+        solve_lower_triangular_in_place(self.factor.as_ref(), b, faer::Par::Seq);
+        super::simd::clear_upper_registers();
+    }
+
+    /// b ← L⁻ᵀb.
+    pub fn solve_upper(&self, b: &mut [f64]) {
+        let b = view_mut(b, self.dim(), 1);
+        solve_upper_triangular_in_place(self.factor.transpose(), b, faer::Par::Seq);
+        super::simd::clear_upper_registers();
+    }
+
+    /// out ← L·Lᵀ·x.
+    pub fn mul(&self, x: &[f64], out: &mut [f64]) {
+        let x = super::dense::view(x, self.dim(), 1);
+        let half = self.factor.transpose() * x;
+        let full = &self.factor * half;
+        for (o, v) in out.iter_mut().zip(full.col(0).iter()) {
+            *o = *v;
+        }
+        super::simd::clear_upper_registers();
+    }
+
+    /// log det(L·Lᵀ).
+    pub fn log_det(&self) -> f64 {
+        (0..self.dim()).map(|i| 2.0 * self.factor[(i, i)].ln()).sum()
+    }
+}
+
+/// The pivot at which elimination stopped, recomputed for the error message.
+fn failing_pivot(matrix: &Matrix, index: usize) -> f64 {
+    let diagonal = matrix[(index, index)];
+    if index == 0 {
+        return diagonal;
+    }
+    let leading = matrix.view().submatrix(0, 0, index, index);
+    let Ok(llt) = leading.llt(Side::Lower) else { return diagonal };
+    let row: Vec<f64> = (0..index).map(|j| matrix[(index, j)]).collect();
+    let mut solved = row.clone();
+    llt.solve_in_place(view_mut(&mut solved, index, 1));
+    diagonal - row.iter().zip(&solved).map(|(a, b)| a * b).sum::<f64>()
+}
+
+/// Eigenvalues in ascending order of a symmetric matrix (its lower triangle is read).
+pub fn symmetric_eigenvalues(what: &str, matrix: &Matrix) -> Result<Vec<f64>> {
+    crate::error::check_finite(what, matrix.as_slice())?;
+    let values = matrix.view().self_adjoint_eigenvalues(Side::Lower);
+    super::simd::clear_upper_registers();
+    values.map_err(|_| Error::Unsupported(format!("{what}: the eigenvalue iteration did not converge")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cholesky_factor_solves_and_multiplies() {
+        let p = Matrix::from_columns(2, 2, vec![4.0, 1.0, 1.0, 3.0]);
+        let c = Cholesky::new("P", "", &p).unwrap();
+        assert!((c.log_det() - 11f64.ln()).abs() < 1e-14);
+        let mut out = [0.0; 2];
+        c.mul(&[1.0, 2.0], &mut out);
+        assert!((out[0] - 6.0).abs() < 1e-14 && (out[1] - 7.0).abs() < 1e-14);
+        c.solve_lower(&mut out);
+        c.solve_upper(&mut out);
+        assert!((out[0] - 1.0).abs() < 1e-14 && (out[1] - 2.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn an_indefinite_matrix_is_a_typed_error_with_the_pivot() {
+        let p = Matrix::from_columns(2, 2, vec![1.0, 2.0, 2.0, 1.0]);
+        let error = Cholesky::new("the Hessian", "raise it", &p).unwrap_err();
+        let Error::NotPositiveDefinite { pivot, value, .. } = error else { panic!("{error}") };
+        assert_eq!(pivot, 1);
+        assert!((value + 3.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn eigenvalues_are_ascending() {
+        let p = Matrix::from_columns(2, 2, vec![2.0, 1.0, 1.0, 2.0]);
+        let values = symmetric_eigenvalues("P", &p).unwrap();
+        assert!((values[0] - 1.0).abs() < 1e-14 && (values[1] - 3.0).abs() < 1e-14);
+    }
+}

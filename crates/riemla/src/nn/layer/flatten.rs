@@ -1,0 +1,69 @@
+//! Image to vector: the identity on blocks, since images are already stored flat.
+
+use super::{At, Layer, Shape};
+
+/// Forgets the image shape.
+#[derive(Debug)]
+pub struct Flatten {
+    features: usize,
+}
+
+impl Flatten {
+    /// Flattens inputs of the given shape.
+    pub fn new(input: Shape) -> Self {
+        Self { features: input.len() }
+    }
+}
+
+fn copy_or_zero(from: Option<&[f64]>, to: &mut [f64]) {
+    match from {
+        Some(values) => to.copy_from_slice(values),
+        None => to.fill(0.0),
+    }
+}
+
+impl Layer for Flatten {
+    fn output(&self) -> Shape {
+        Shape::Features(self.features)
+    }
+
+    fn forward(&self, _n: usize, _params: &[f64], x: &[f64], y: &mut [f64]) {
+        y.copy_from_slice(x);
+    }
+
+    fn tangent(&self, _at: At<'_>, _direction: &[f64], dx: Option<&[f64]>, dy: &mut [f64]) {
+        copy_or_zero(dx, dy);
+    }
+
+    fn second(
+        &self,
+        _at: At<'_>,
+        _direction: &[f64],
+        _dx: Option<&[f64]>,
+        d2x: Option<&[f64]>,
+        d2y: &mut [f64],
+    ) {
+        copy_or_zero(d2x, d2y);
+    }
+
+    fn backward(&self, _at: At<'_>, y_adjoint: &[f64], x_adjoint: Option<&mut [f64]>, _gradient: Option<&mut [f64]>) {
+        if let Some(x_adjoint) = x_adjoint {
+            x_adjoint.copy_from_slice(y_adjoint);
+        }
+    }
+
+    fn backward_tangent(
+        &self,
+        _at: At<'_>,
+        _direction: &[f64],
+        _dx: Option<&[f64]>,
+        _y_adjoint: &[f64],
+        dy_adjoint: &[f64],
+        dx_adjoint: Option<&mut [f64]>,
+        _d_gradient: &mut [f64],
+    ) {
+        if let Some(dx_adjoint) = dx_adjoint {
+            dx_adjoint.copy_from_slice(dy_adjoint);
+        }
+    }
+}

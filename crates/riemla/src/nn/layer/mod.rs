@@ -1,0 +1,113 @@
+//! The contract of a layer, one file per kind.
+
+mod activation;
+mod conv2d;
+mod flatten;
+mod linear;
+mod pool;
+
+pub use activation::{Activation, ActivationLayer};
+pub use conv2d::Conv2d;
+pub use flatten::Flatten;
+pub use linear::Linear;
+pub use pool::{AveragePool, MaxPool};
+
+use super::spec::{LayerSpec, Shape};
+use crate::Result;
+
+/// Where a layer is differentiated: parameters, input block and the output they give.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    /// Number of samples in the block.
+    pub n: usize,
+    /// The layer's parameters.
+    pub params: &'a [f64],
+    /// Input block, features × n.
+    pub x: &'a [f64],
+    /// Output block, features × n.
+    pub y: &'a [f64],
+}
+
+/// A differentiable map from an input block and a parameter slice to an output block.
+///
+/// A layer owns no parameters. `None` for an input tangent means zero. Forward methods overwrite
+/// their output; `gradient` arguments are accumulated into, input adjoints overwritten.
+/// Law ([`crate::testing::check_layer`]): ⟨u, Jv⟩ = ⟨Jᵀu, v⟩, and all derivatives agree with finite
+/// differences.
+pub trait Layer: Send + Sync + std::fmt::Debug {
+    /// Shape of one output sample.
+    fn output(&self) -> Shape;
+
+    /// Suffix and dimensions of each parameter tensor, in PyTorch's order; none by default.
+    fn parameters(&self) -> Vec<(&'static str, Vec<usize>)> {
+        Vec::new()
+    }
+
+    /// Number of inputs each output depends on through parameters: scales the initialisation.
+    fn fan_in(&self) -> usize {
+        0
+    }
+
+    /// Whether the layer is twice continuously differentiable.
+    fn is_smooth(&self) -> bool {
+        true
+    }
+
+    /// The output.
+    fn forward(&self, n: usize, params: &[f64], x: &[f64], y: &mut [f64]);
+
+    /// First derivative of the output along (direction, dx).
+    fn tangent(&self, at: At<'_>, direction: &[f64], dx: Option<&[f64]>, dy: &mut [f64]);
+
+    /// Second Taylor coefficient of the output (half its second derivative) along the curve
+    /// with parameters params + t·direction and input x + t·dx + t²·d2x.
+    fn second(
+        &self,
+        at: At<'_>,
+        direction: &[f64],
+        dx: Option<&[f64]>,
+        d2x: Option<&[f64]>,
+        d2y: &mut [f64],
+    );
+
+    /// The transposed derivative: adds to the parameter gradient and writes the input adjoint,
+    /// each only where asked for.
+    fn backward(
+        &self,
+        at: At<'_>,
+        y_adjoint: &[f64],
+        x_adjoint: Option<&mut [f64]>,
+        gradient: Option<&mut [f64]>,
+    );
+
+    /// Derivative of [`Layer::backward`] along (direction, dx) and `dy_adjoint`.
+    #[allow(clippy::too_many_arguments)] // each is one block of the tangent of the reverse pass
+    fn backward_tangent(
+        &self,
+        at: At<'_>,
+        direction: &[f64],
+        dx: Option<&[f64]>,
+        y_adjoint: &[f64],
+        dy_adjoint: &[f64],
+        dx_adjoint: Option<&mut [f64]>,
+        d_gradient: &mut [f64],
+    );
+
+    /// Parameter gradient of each sample on its own: parameter `k` of sample `i` goes to
+    /// `out[k*n + i]`.
+    fn per_sample_gradient(&self, _at: At<'_>, _y_adjoint: &[f64], _out: &mut [f64]) {}
+}
+
+/// Builds the layer that `spec` describes for inputs of the given shape.
+pub(super) fn build(spec: &LayerSpec, input: Shape) -> Result<Box<dyn Layer>> {
+    Ok(match *spec {
+        LayerSpec::Linear { outputs, bias } => Box::new(Linear::new(input, outputs, bias)?),
+        LayerSpec::Conv2d { channels, kernel, stride, padding, bias } => {
+            Box::new(Conv2d::new(input, channels, kernel, stride, padding, bias)?)
+        }
+        LayerSpec::AveragePool { kernel, stride } => Box::new(AveragePool::new(input, kernel, stride)?),
+        LayerSpec::MaxPool { kernel, stride } => Box::new(MaxPool::new(input, kernel, stride)?),
+        LayerSpec::Flatten => Box::new(Flatten::new(input)),
+        LayerSpec::Activation { function } => Box::new(ActivationLayer::new(function, input)),
+    })
+}

@@ -1,0 +1,18 @@
+//! Networks: a stack of layers over one flat parameter vector, and their derivatives.
+//!
+//! A [`Network`] owns no parameters. Its passes work on one block of samples with *samples
+//! contiguous* (see [`crate::linalg`]) and on caller-owned buffers ([`Trace`], [`Adjoint`]):
+//! values, directional derivatives of first and second order (Taylor mode), the transposed
+//! derivative, its tangent (for Hessian-vector products) and per-sample gradients.
+
+mod batch;
+mod layer;
+mod network;
+mod passes;
+mod spec;
+
+pub use batch::{pack, unpack};
+pub use layer::{Activation, At, Layer};
+pub use network::{Network, Parameter};
+pub use passes::{Adjoint, Trace};
+pub use spec::{LayerSpec, NetworkSpec, Shape};

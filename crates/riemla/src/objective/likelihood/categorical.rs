@@ -1,0 +1,52 @@
+//! Categorical likelihood: loss log Σ exp f − f_y, p = softmax(f), Λ = diag(p) − ppᵀ.
+
+use super::{BlockTargets, OutputLoss};
+use crate::linalg::elementwise::softmax_rows;
+use crate::linalg::vector::sum;
+
+pub(super) struct Categorical;
+
+impl OutputLoss for Categorical {
+    fn loss(&self, n: usize, f: &[f64], targets: &BlockTargets, residual: &mut [f64], scratch: &mut [f64]) -> f64 {
+        let log_normalizer = &mut scratch[..n];
+        softmax_rows(f, n, f.len() / n, residual, log_normalizer);
+        let mut total = sum(log_normalizer);
+        if let BlockTargets::Classes(labels) = targets {
+            for (i, &label) in labels.iter().enumerate() {
+                total -= f[label * n + i];
+                residual[label * n + i] -= 1.0;
+            }
+        }
+        total
+    }
+
+    fn hessian_product(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]) {
+        let (mean, probabilities) = scratch[..n + f.len()].split_at_mut(n);
+        softmax_rows(f, n, f.len() / n, probabilities, mean);
+        mean.fill(0.0);
+        for (p, d) in probabilities.chunks_exact(n).zip(d.chunks_exact(n)) {
+            for ((m, p), d) in mean.iter_mut().zip(p).zip(d) {
+                *m += p * d;
+            }
+        }
+        for ((out, p), d) in out.chunks_exact_mut(n).zip(probabilities.chunks_exact(n)).zip(d.chunks_exact(n)) {
+            for (((o, p), d), m) in out.iter_mut().zip(p).zip(d).zip(&*mean) {
+                *o = p * (d - m);
+            }
+        }
+    }
+
+    /// S = diag(√p) − p√pᵀ: since the p sum to one, SSᵀ = diag(p) − ppᵀ.
+    fn factor(&self, n: usize, f: &[f64], j: usize, out: &mut [f64], scratch: &mut [f64]) {
+        softmax_rows(f, n, f.len() / n, out, &mut scratch[..n]);
+        let root = &mut scratch[..n];
+        for (r, p) in root.iter_mut().zip(&out[j * n..(j + 1) * n]) {
+            *r = p.sqrt();
+        }
+        for (c, column) in out.chunks_exact_mut(n).enumerate() {
+            for (o, r) in column.iter_mut().zip(&*root) {
+                *o = if c == j { r - *o * r } else { -*o * r };
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Gaussian likelihood: loss Σ(f − y)²/(2σ²) without its constant, Λ = 1/σ².
+
+use super::{BlockTargets, OutputLoss};
+
+pub(super) struct Gaussian {
+    /// 1/σ².
+    pub precision: f64,
+}
+
+impl OutputLoss for Gaussian {
+    fn loss(&self, _n: usize, f: &[f64], targets: &BlockTargets, residual: &mut [f64], _scratch: &mut [f64]) -> f64 {
+        let mut total = 0.0;
+        if let BlockTargets::Values(values) = targets {
+            for ((r, f), y) in residual.iter_mut().zip(f).zip(values) {
+                let e = f - y;
+                total += e * e;
+                *r = self.precision * e;
+            }
+        }
+        0.5 * self.precision * total
+    }
+
+    fn hessian_product(&self, _n: usize, _f: &[f64], d: &[f64], out: &mut [f64], _scratch: &mut [f64]) {
+        for (o, d) in out.iter_mut().zip(d) {
+            *o = self.precision * d;
+        }
+    }
+
+    fn factor(&self, n: usize, _f: &[f64], j: usize, out: &mut [f64], _scratch: &mut [f64]) {
+        out.fill(0.0);
+        out[j * n..(j + 1) * n].fill(self.precision.sqrt());
+    }
+}

@@ -1,0 +1,123 @@
+//! Likelihoods: what the network's outputs say about the targets. One file each.
+
+mod bernoulli;
+mod categorical;
+mod gaussian;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::Targets;
+use crate::error::check_positive;
+use crate::{Error, Result};
+
+/// Targets of one block of samples.
+#[derive(Debug, Clone)]
+pub enum BlockTargets {
+    /// A class per sample.
+    Classes(Vec<usize>),
+    /// outputs × n with samples contiguous.
+    Values(Vec<f64>),
+}
+
+/// The loss −log p(y | f), without terms that do not depend on f, as a function of a block of
+/// outputs f (outputs × n, samples contiguous), summed over samples.
+///
+/// Λ is its Hessian in the outputs, block diagonal over samples. `scratch` has room for
+/// (outputs + 1) × n numbers. Law: [`crate::testing::check_likelihood`].
+pub trait OutputLoss: Send + Sync {
+    /// Returns the loss and writes ∂loss/∂f.
+    fn loss(&self, n: usize, f: &[f64], targets: &BlockTargets, residual: &mut [f64], scratch: &mut [f64])
+    -> f64;
+
+    /// Writes Λd.
+    fn hessian_product(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]);
+
+    /// Number of columns of S in Λ = SSᵀ, per sample.
+    fn factor_columns(&self, outputs: usize) -> usize {
+        outputs
+    }
+
+    /// Writes column `j` of S for every sample.
+    fn factor(&self, n: usize, f: &[f64], j: usize, out: &mut [f64], scratch: &mut [f64]);
+}
+
+/// Which likelihood.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Likelihood {
+    /// Classes through a softmax: one output (logit) per class.
+    Categorical,
+    /// Two classes through a sigmoid: a single output, the logit of class 1.
+    Bernoulli,
+    /// Real targets with independent Gaussian noise of standard deviation `sigma_noise`.
+    Gaussian {
+        /// Standard deviation of the noise.
+        sigma_noise: f64,
+    },
+}
+
+impl Likelihood {
+    /// The functions of this likelihood.
+    pub fn rule(&self) -> Box<dyn OutputLoss> {
+        match self {
+            Likelihood::Categorical => Box::new(categorical::Categorical),
+            Likelihood::Bernoulli => Box::new(bernoulli::Bernoulli),
+            Likelihood::Gaussian { sigma_noise } => {
+                Box::new(gaussian::Gaussian { precision: 1.0 / (sigma_noise * sigma_noise) })
+            }
+        }
+    }
+
+    /// Number of classes a network with `outputs` outputs predicts; none in regression.
+    pub fn classes(&self, outputs: usize) -> Option<usize> {
+        match self {
+            Likelihood::Categorical => Some(outputs),
+            Likelihood::Bernoulli => Some(2),
+            Likelihood::Gaussian { .. } => None,
+        }
+    }
+
+    /// Checks that targets fit this likelihood and a network with `outputs` outputs.
+    pub fn check(&self, outputs: usize, targets: &Targets) -> Result<()> {
+        match (self, targets) {
+            (Likelihood::Gaussian { sigma_noise }, Targets::Values { outputs: given, .. }) => {
+                check_positive("sigma_noise", *sigma_noise)?;
+                if *given != outputs {
+                    return Err(Error::shape("targets per sample", format!("{outputs} network outputs"), given));
+                }
+                Ok(())
+            }
+            (Likelihood::Gaussian { .. }, Targets::Classes(_)) => Err(Error::Unsupported(
+                "a Gaussian likelihood needs real targets; use the categorical one for class labels".into(),
+            )),
+            (_, Targets::Values { .. }) => Err(Error::Unsupported(
+                "a classification likelihood needs class labels; use the Gaussian one for real targets".into(),
+            )),
+            (_, Targets::Classes(labels)) => self.check_labels(outputs, labels),
+        }
+    }
+
+    fn check_labels(&self, outputs: usize, labels: &[usize]) -> Result<()> {
+        let valid = if *self == Likelihood::Bernoulli { outputs == 1 } else { outputs >= 2 };
+        if !valid {
+            let hint = "1 for bernoulli, at least 2 for categorical";
+            return Err(Error::range("number of network outputs", outputs, hint));
+        }
+        let classes = self.classes(outputs).unwrap_or(0);
+        match labels.iter().position(|&label| label >= classes) {
+            None => Ok(()),
+            Some(row) => Err(Error::Label { row, label: labels[row], classes }),
+        }
+    }
+
+    /// What must be added to the loss of `n` samples to get −log p(y | f).
+    pub fn normalizer(&self, n: usize, outputs: usize) -> f64 {
+        match self {
+            Likelihood::Gaussian { sigma_noise } => {
+                let variance = sigma_noise * sigma_noise;
+                0.5 * (n * outputs) as f64 * (2.0 * std::f64::consts::PI * variance).ln()
+            }
+            _ => 0.0,
+        }
+    }
+}

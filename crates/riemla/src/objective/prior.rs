@@ -1,0 +1,86 @@
+//! The Gaussian prior: precision δ, one for all weights or one per layer.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::nn::Network;
+use crate::{Error, Result};
+
+/// Prior precision as a user states it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum PriorPrecision {
+    /// One number for all weights.
+    Scalar(f64),
+    /// One number per layer with parameters.
+    PerLayer(Vec<f64>),
+}
+
+/// A zero-mean Gaussian prior with a diagonal precision that is constant on ranges of weights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prior {
+    groups: Vec<(Range<usize>, f64)>,
+}
+
+impl Prior {
+    /// The same precision for `dim` weights.
+    pub fn isotropic(precision: f64, dim: usize) -> Result<Self> {
+        Self::from_groups(vec![(0..dim, precision)])
+    }
+
+    /// The prior that `precision` describes for a network.
+    pub fn new(precision: &PriorPrecision, network: &Network) -> Result<Self> {
+        match precision {
+            PriorPrecision::Scalar(value) => Self::isotropic(*value, network.dim()),
+            PriorPrecision::PerLayer(values) => {
+                let layers = network.layer_ranges();
+                if layers.len() != values.len() {
+                    let expected = format!("{} (one per layer with parameters)", layers.len());
+                    return Err(Error::shape("per-layer prior precisions", expected, values.len()));
+                }
+                Self::from_groups(layers.into_iter().zip(values.iter().copied()).collect())
+            }
+        }
+    }
+
+    fn from_groups(groups: Vec<(Range<usize>, f64)>) -> Result<Self> {
+        match groups.iter().find(|(_, p)| !p.is_finite() || *p < 0.0) {
+            Some((_, p)) => Err(Error::range("prior_precision", p, "finite and at least 0")),
+            None => Ok(Self { groups }),
+        }
+    }
+
+    /// Number of weights.
+    pub fn dim(&self) -> usize {
+        self.groups.last().map_or(0, |(range, _)| range.end)
+    }
+
+    /// The precision, if it is the same for all weights.
+    pub fn scalar(&self) -> Option<f64> {
+        let first = self.groups.first()?.1;
+        self.groups.iter().all(|(_, p)| *p == first).then_some(first)
+    }
+
+    /// The precision of every weight.
+    pub fn diagonal(&self) -> Vec<f64> {
+        self.groups.iter().flat_map(|(range, p)| range.clone().map(move |_| *p)).collect()
+    }
+
+    /// ½ Σ δ θ².
+    pub fn value(&self, theta: &[f64]) -> f64 {
+        0.5 * self.quadratic(theta)
+    }
+
+    /// Σ δ v².
+    pub fn quadratic(&self, v: &[f64]) -> f64 {
+        self.groups.iter().map(|(range, p)| p * crate::linalg::vector::dot(&v[range.clone()], &v[range.clone()])).sum()
+    }
+
+    /// out += δ θ: the gradient at θ, and the Hessian times θ.
+    pub fn add_product(&self, theta: &[f64], out: &mut [f64]) {
+        for (range, p) in &self.groups {
+            crate::linalg::vector::axpy(*p, &theta[range.clone()], &mut out[range.clone()]);
+        }
+    }
+}
