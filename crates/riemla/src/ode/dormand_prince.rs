@@ -3,7 +3,7 @@
 
 use super::initial_step::{Setting, initial_step};
 use super::tableau::Workspace;
-use super::{OdeReport, Status};
+use super::{Observer, OdeReport, Rhs, Status};
 use crate::Result;
 use crate::error::{Error, check_positive};
 use serde::{Deserialize, Serialize};
@@ -83,11 +83,11 @@ impl DormandPrince {
     /// with a fifth of the step (scipy evaluates the remaining stages first).
     pub fn solve(
         &self,
-        rhs: &mut dyn FnMut(f64, &[f64], &mut [f64]),
+        rhs: &mut Rhs<'_>,
         t0: f64,
         t1: f64,
         y: &mut [f64],
-        observer: &mut dyn FnMut(f64, &[f64], &[f64]),
+        observer: &mut Observer<'_>,
     ) -> OdeReport {
         let mut work = Workspace::new(y.len());
         let mut run = Run::new(self, t0, t1);
@@ -115,13 +115,7 @@ impl DormandPrince {
     }
 
     /// Unsigned size of the first step.
-    fn first(
-        &self,
-        work: &mut Workspace,
-        rhs: &mut dyn FnMut(f64, &[f64], &mut [f64]),
-        y: &[f64],
-        run: &Run,
-    ) -> f64 {
+    fn first(&self, work: &mut Workspace, rhs: &mut Rhs<'_>, y: &[f64], run: &Run) -> f64 {
         let length = (run.end - run.t).abs();
         match self.first_step {
             Some(h) => h.min(length),
@@ -154,13 +148,7 @@ impl Run {
     }
 
     /// Tries steps of unsigned size `h`, then smaller ones, until one is accepted.
-    fn attempt(
-        &mut self,
-        work: &mut Workspace,
-        rhs: &mut dyn FnMut(f64, &[f64], &mut [f64]),
-        y: &[f64],
-        h: f64,
-    ) -> Attempt {
+    fn attempt(&mut self, work: &mut Workspace, rhs: &mut Rhs<'_>, y: &[f64], h: f64) -> Attempt {
         let smallest = self.smallest_step();
         let mut size = h.max(smallest);
         let mut largest_factor = MAX_FACTOR;

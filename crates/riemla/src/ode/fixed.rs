@@ -1,20 +1,14 @@
 //! Dormand-Prince with steps of equal size and no error control: for measuring the order.
 
 use super::tableau::Workspace;
-use super::{OdeReport, Status};
+use super::{OdeReport, Rhs, Status};
 
 /// Integrates y' = f(t, y) from `t0` to `t1` in `n` equal fifth-order steps.
 ///
 /// `rhs(t, y, dy)` writes f into `dy`; `y` holds the state at `t0` on entry and at the report's
 /// `t` on return. 1 + 6n evaluations. Stops before the first step that is not finite; with `n = 0`
 /// nothing moves and the status is `StepLimit` (`Reached` if `t0 == t1`).
-pub fn fixed_steps(
-    rhs: &mut dyn FnMut(f64, &[f64], &mut [f64]),
-    t0: f64,
-    t1: f64,
-    n: usize,
-    y: &mut [f64],
-) -> OdeReport {
+pub fn fixed_steps(rhs: &mut Rhs<'_>, t0: f64, t1: f64, n: usize, y: &mut [f64]) -> OdeReport {
     let mut work = Workspace::new(y.len());
     let mut report = OdeReport { status: Status::NonFinite, evaluations: 0, steps: 0, rejections: 0, t: t0 };
     let mut good = work.start(rhs, t0, y);

@@ -3,6 +3,7 @@
 //! Hairer, Nørsett, Wanner, "Solving Ordinary Differential Equations I", section II.4, with the
 //! constants of scipy's `select_initial_step`.
 
+use super::Rhs;
 use super::tableau::Workspace;
 
 /// What the choice depends on.
@@ -20,12 +21,7 @@ pub(super) struct Setting {
 }
 
 /// Unsigned size of the first step. Costs one evaluation; `work` must hold the derivative at `y`.
-pub(super) fn initial_step(
-    work: &mut Workspace,
-    rhs: &mut dyn FnMut(f64, &[f64], &mut [f64]),
-    y: &[f64],
-    s: &Setting,
-) -> f64 {
+pub(super) fn initial_step(work: &mut Workspace, rhs: &mut Rhs<'_>, y: &[f64], s: &Setting) -> f64 {
     let scaled_rms = |values: &mut dyn Iterator<Item = f64>| {
         let squares = values.zip(y).map(|(v, y)| (v / (s.atol + y.abs() * s.rtol)).powi(2));
         (squares.sum::<f64>() / y.len() as f64).sqrt()

@@ -13,6 +13,12 @@ pub use fixed::fixed_steps;
 
 use serde::{Deserialize, Serialize};
 
+/// Right-hand side `f(t, y, dy)`: writes y' at (t, y) into `dy`, as long as `y`.
+pub type Rhs<'a> = dyn FnMut(f64, &[f64], &mut [f64]) + 'a;
+
+/// Listener `f(t, y, dy)`: sees the points of a solution and the derivatives there.
+pub type Observer<'a> = dyn FnMut(f64, &[f64], &[f64]) + 'a;
+
 /// How an integration ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -2,6 +2,7 @@
 //!
 //! Dormand and Prince, "A family of embedded Runge-Kutta formulae", J. Comp. Appl. Math. 6 (1980).
 
+use super::Rhs;
 use crate::linalg::vector::axpy;
 
 /// Number of stages; the last is the derivative at the new point (first same as last).
@@ -49,7 +50,7 @@ impl Workspace {
     }
 
     /// Evaluates the derivative at the start of the first step. False if it is not finite.
-    pub fn start(&mut self, rhs: &mut dyn FnMut(f64, &[f64], &mut [f64]), t: f64, y: &[f64]) -> bool {
+    pub fn start(&mut self, rhs: &mut Rhs<'_>, t: f64, y: &[f64]) -> bool {
         let first = &mut self.stages[..self.n];
         rhs(t, y, first);
         self.evaluations += 1;
@@ -57,13 +58,7 @@ impl Workspace {
     }
 
     /// Euler step of signed size `h`: returns the derivatives at its start and at its end.
-    pub fn euler(
-        &mut self,
-        rhs: &mut dyn FnMut(f64, &[f64], &mut [f64]),
-        t: f64,
-        y: &[f64],
-        h: f64,
-    ) -> (&[f64], &[f64]) {
+    pub fn euler(&mut self, rhs: &mut Rhs<'_>, t: f64, y: &[f64], h: f64) -> (&[f64], &[f64]) {
         let (first, rest) = self.stages.split_at_mut(self.n);
         let second = &mut rest[..self.n];
         self.point.copy_from_slice(y);
@@ -75,7 +70,7 @@ impl Workspace {
 
     /// One trial step of signed size `h` from (t, y). Six evaluations, or fewer if a stage is not
     /// finite; returns whether stages and new point are finite.
-    pub fn trial(&mut self, rhs: &mut dyn FnMut(f64, &[f64], &mut [f64]), t: f64, y: &[f64], h: f64) -> bool {
+    pub fn trial(&mut self, rhs: &mut Rhs<'_>, t: f64, y: &[f64], h: f64) -> bool {
         for s in 1..STAGES {
             let (done, rest) = self.stages.split_at_mut(s * self.n);
             combine(A[s], done, &mut self.sum);
