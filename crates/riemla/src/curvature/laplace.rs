@@ -1,0 +1,251 @@
+//! The Laplace approximation: a Gaussian at the trained weights.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::evidence::Evidence;
+use super::structure::{DiagonalPrecision, FullPrecision, Precision};
+use super::subset::{Subset, SubsetRanges};
+use super::{Curvature, Structure, ggn_diagonal, ggn_full, hessian_diagonal, hessian_full};
+use crate::linalg::Matrix;
+use crate::linalg::factor::symmetric_eigenvalues;
+use crate::linalg::vector::{dot, norm};
+use crate::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
+use crate::random::{Rng, fill_normal};
+use crate::train::{Lbfgs, lbfgs};
+use crate::{Error, Result};
+
+/// Where prior precision (and, in regression, the noise) come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PriorChoice {
+    /// As in the loss that was trained.
+    Keep,
+    /// This value; the noise as in the loss.
+    Fixed(PriorPrecision),
+    /// The scalar precision (and noise) that maximise the marginal likelihood.
+    Optimize,
+}
+
+/// Refitting the weights after the prior changed, in turn until both settle.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Refit {
+    /// Largest number of rounds.
+    pub max_rounds: usize,
+    /// Settled when log δ (and log σ) change by less.
+    pub tolerance: f64,
+}
+
+impl Default for Refit {
+    fn default() -> Self {
+        Self { max_rounds: 30, tolerance: 1e-3 }
+    }
+}
+
+/// Choices of a Laplace approximation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaplaceConfig {
+    /// Which second derivative.
+    pub curvature: Curvature,
+    /// How much of it.
+    pub structure: Structure,
+    /// Of which weights.
+    pub subset: Subset,
+    /// Prior precision.
+    pub prior: PriorChoice,
+    /// Refit the weights in turn with the prior (only with [`PriorChoice::Optimize`]).
+    pub refit: Option<Refit>,
+}
+
+impl Default for LaplaceConfig {
+    fn default() -> Self {
+        Self {
+            curvature: Curvature::Ggn,
+            structure: Structure::Full,
+            subset: Subset::All,
+            prior: PriorChoice::Optimize,
+            refit: None,
+        }
+    }
+}
+
+/// N(θ*, P⁻¹) on the chosen weights, P = curvature + prior precision.
+#[derive(Debug, Clone)]
+pub struct Laplace {
+    /// The trained weights θ* (refitted if asked for).
+    pub theta: Vec<f64>,
+    /// Prior in force.
+    pub prior: Prior,
+    /// Likelihood in force (with the noise that was chosen).
+    pub likelihood: Likelihood,
+    /// Log marginal likelihood; none for per-layer priors or a prior precision of 0.
+    pub log_marginal_likelihood: Option<f64>,
+    /// ‖∇L(θ*)‖ under that prior: not small means θ* is not a minimum of this loss.
+    pub gradient_norm: f64,
+    /// Rounds of refitting that were run.
+    pub refit_rounds: usize,
+    subset: SubsetRanges,
+    precision: Arc<dyn Precision>,
+}
+
+/// Curvature of the likelihood in the chosen structure.
+enum CurvatureMatrix {
+    Full(Matrix),
+    Diagonal(Vec<f64>),
+}
+
+impl CurvatureMatrix {
+    fn new(loss: &NetworkLoss, theta: &[f64], config: &LaplaceConfig, subset: &SubsetRanges) -> Result<Self> {
+        Ok(match (config.structure, config.curvature) {
+            (Structure::Full, Curvature::Ggn) => Self::Full(ggn_full(loss, theta, subset)),
+            (Structure::Full, Curvature::Hessian) => Self::Full(hessian_full(loss, theta, subset)?),
+            (Structure::Diagonal, Curvature::Ggn) => Self::Diagonal(ggn_diagonal(loss, theta, subset)),
+            (Structure::Diagonal, Curvature::Hessian) => Self::Diagonal(hessian_diagonal(loss, theta, subset)?),
+        })
+    }
+
+    fn eigenvalues(&self) -> Result<Vec<f64>> {
+        match self {
+            Self::Full(matrix) => symmetric_eigenvalues("the curvature", matrix),
+            Self::Diagonal(diagonal) => Ok(diagonal.clone()),
+        }
+    }
+
+    fn scale(&mut self, factor: f64) {
+        let values = match self {
+            Self::Full(matrix) => matrix.as_mut_slice(),
+            Self::Diagonal(diagonal) => diagonal,
+        };
+        crate::linalg::vector::scale(factor, values);
+    }
+
+    fn precision(&self, prior: &[f64]) -> Result<Arc<dyn Precision>> {
+        Ok(match self {
+            Self::Full(matrix) => Arc::new(FullPrecision::new(matrix, prior)?),
+            Self::Diagonal(diagonal) => Arc::new(DiagonalPrecision::new(diagonal, prior)?),
+        })
+    }
+}
+
+impl Laplace {
+    /// Fits the Gaussian at `theta`.
+    pub fn fit(loss: &NetworkLoss, theta: &[f64], config: &LaplaceConfig) -> Result<Self> {
+        crate::error::check_len("weights", loss.dim(), theta.len())?;
+        crate::error::check_finite("weights", theta)?;
+        let subset = config.subset.ranges(loss.network())?;
+        let mut round = Self::round(loss, theta, config, &subset)?;
+        let Some(refit) = config.refit else { return Ok(round) };
+        if config.prior != PriorChoice::Optimize {
+            return Err(Error::Unsupported("refitting the weights goes with an optimised prior".into()));
+        }
+        for rounds in 1..=refit.max_rounds {
+            let refitted = loss.with(round.likelihood, round.prior.clone())?;
+            let mut theta = round.theta.clone();
+            lbfgs(&refitted, &mut theta, &Lbfgs::default(), &mut |_| std::ops::ControlFlow::Continue(()))?;
+            let next = Self::round(&refitted, &theta, config, &subset)?;
+            let change = round.change_of_hyperparameters(&next);
+            round = next;
+            round.refit_rounds = rounds;
+            if change < refit.tolerance {
+                break;
+            }
+        }
+        Ok(round)
+    }
+
+    fn round(loss: &NetworkLoss, theta: &[f64], config: &LaplaceConfig, subset: &SubsetRanges) -> Result<Self> {
+        let mut curvature = CurvatureMatrix::new(loss, theta, config, subset)?;
+        let evidence = evidence(loss, theta, subset, &curvature)?;
+        let (prior, likelihood) = choose(loss, config, &evidence)?;
+        if let (Likelihood::Gaussian { sigma_noise: old }, Likelihood::Gaussian { sigma_noise: new }) =
+            (loss.likelihood(), likelihood)
+        {
+            curvature.scale((old / new).powi(2));
+        }
+        let precision = curvature.precision(&subset.gather(&prior.diagonal()))?;
+        let log_marginal_likelihood = match prior.scalar() {
+            Some(delta) if delta > 0.0 => Some(evidence.log_marginal_likelihood(delta, noise_of(likelihood))?),
+            _ => None,
+        };
+        let mut gradient = vec![0.0; theta.len()];
+        loss.with(likelihood, prior.clone())?.value_and_gradient(theta, &mut gradient);
+        Ok(Self {
+            theta: theta.to_vec(),
+            prior,
+            likelihood,
+            log_marginal_likelihood,
+            gradient_norm: norm(&gradient),
+            refit_rounds: 0,
+            subset: subset.clone(),
+            precision,
+        })
+    }
+
+    /// Largest change of log δ and log σ between two fits.
+    fn change_of_hyperparameters(&self, other: &Self) -> f64 {
+        let delta = |l: &Self| l.prior.scalar().unwrap_or(f64::NAN).ln();
+        let sigma = |l: &Self| noise_of(l.likelihood).unwrap_or(1.0).ln();
+        (delta(self) - delta(other)).abs().max((sigma(self) - sigma(other)).abs())
+    }
+
+    /// The uncertain weights.
+    pub fn subset(&self) -> &SubsetRanges {
+        &self.subset
+    }
+
+    /// The precision P on the uncertain weights.
+    pub fn precision(&self) -> &dyn Precision {
+        &*self.precision
+    }
+
+    /// The loss under the prior and noise in force.
+    pub fn loss(&self, trained: &NetworkLoss) -> Result<NetworkLoss> {
+        trained.with(self.likelihood, self.prior.clone())
+    }
+
+    /// A tangent vector v ~ N(0, P⁻¹), zero outside the uncertain weights.
+    pub fn draw_tangent(&self, rng: &mut Rng) -> Vec<f64> {
+        let mut v = vec![0.0; self.precision.dim()];
+        fill_normal(rng, &mut v);
+        self.precision.sqrt_solve(&mut v);
+        self.subset.scatter(&v, self.theta.len())
+    }
+}
+
+fn noise_of(likelihood: Likelihood) -> Option<f64> {
+    match likelihood {
+        Likelihood::Gaussian { sigma_noise } => Some(sigma_noise),
+        _ => None,
+    }
+}
+
+fn evidence(
+    loss: &NetworkLoss,
+    theta: &[f64],
+    subset: &SubsetRanges,
+    curvature: &CurvatureMatrix,
+) -> Result<Evidence> {
+    let chosen = subset.gather(theta);
+    let log_likelihood = loss.log_likelihood(theta);
+    let evidence = Evidence::new(curvature.eigenvalues()?, dot(&chosen, &chosen), log_likelihood);
+    let Some(sigma) = noise_of(loss.likelihood()) else { return Ok(evidence) };
+    let square_error = 2.0 * sigma * sigma * (loss.value(theta) - loss.prior().value(theta));
+    let observations = (loss.samples() * loss.network().outputs()) as f64 * loss.scale();
+    Ok(evidence.with_noise(sigma, observations.round() as usize, square_error))
+}
+
+fn choose(loss: &NetworkLoss, config: &LaplaceConfig, evidence: &Evidence) -> Result<(Prior, Likelihood)> {
+    match &config.prior {
+        PriorChoice::Keep => Ok((loss.prior().clone(), loss.likelihood())),
+        PriorChoice::Fixed(precision) => Ok((Prior::new(precision, loss.network())?, loss.likelihood())),
+        PriorChoice::Optimize => {
+            let best = evidence.optimum()?;
+            let likelihood = match best.sigma_noise {
+                Some(sigma_noise) => Likelihood::Gaussian { sigma_noise },
+                None => loss.likelihood(),
+            };
+            Ok((Prior::isotropic(best.prior_precision, loss.dim())?, likelihood))
+        }
+    }
+}

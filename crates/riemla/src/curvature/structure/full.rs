@@ -1,0 +1,49 @@
+//! A dense precision by its Cholesky factor.
+
+use super::Precision;
+use crate::Result;
+use crate::linalg::{Cholesky, Matrix};
+
+/// P = LLᵀ, all entries kept.
+#[derive(Debug, Clone)]
+pub struct FullPrecision {
+    cholesky: Cholesky,
+}
+
+impl FullPrecision {
+    /// Factorises curvature + diag(prior).
+    pub fn new(curvature: &Matrix, prior: &[f64]) -> Result<Self> {
+        let mut matrix = curvature.clone();
+        matrix.add_diagonal(prior.iter().copied());
+        let remedy = "use the GGN instead of the Hessian, train to a minimum, or raise prior_precision";
+        Ok(Self { cholesky: Cholesky::new("the precision (curvature + prior)", remedy, &matrix)? })
+    }
+}
+
+impl Precision for FullPrecision {
+    fn dim(&self) -> usize {
+        self.cholesky.dim()
+    }
+
+    fn mul(&self, x: &[f64], out: &mut [f64]) {
+        self.cholesky.mul(x, out);
+    }
+
+    fn solve(&self, x: &mut [f64]) {
+        self.cholesky.solve_lower(x);
+        self.cholesky.solve_upper(x);
+    }
+
+    fn sqrt_solve(&self, x: &mut [f64]) {
+        self.cholesky.solve_upper(x);
+    }
+
+    fn log_det(&self) -> f64 {
+        self.cholesky.log_det()
+    }
+
+    fn inverse_quadratic(&self, x: &mut [f64], count: usize) -> Vec<f64> {
+        self.cholesky.solve_lower_many(x, count);
+        x.chunks_exact(self.dim()).map(|row| crate::linalg::vector::dot(row, row)).collect()
+    }
+}

@@ -1,0 +1,32 @@
+//! Precision matrices in different structures, one file each.
+
+mod diagonal;
+mod full;
+
+pub use diagonal::DiagonalPrecision;
+pub use full::FullPrecision;
+
+/// A symmetric positive definite matrix P: the precision of a Gaussian.
+///
+/// Law ([`crate::testing::check_precision`]): with S the map of [`Precision::sqrt_solve`],
+/// SSᵀP = I; `log_det` is that of the dense matrix; `solve` inverts `mul`.
+pub trait Precision: Send + Sync + std::fmt::Debug {
+    /// Number of rows.
+    fn dim(&self) -> usize;
+
+    /// out ← Px.
+    fn mul(&self, x: &[f64], out: &mut [f64]);
+
+    /// x ← P⁻¹x.
+    fn solve(&self, x: &mut [f64]);
+
+    /// x ← Sx with SSᵀ = P⁻¹: turns white noise into a draw.
+    fn sqrt_solve(&self, x: &mut [f64]);
+
+    /// log det P.
+    fn log_det(&self) -> f64;
+
+    /// xᵀP⁻¹x for `count` vectors stored one after the other: variances of linear functions.
+    /// `x` is used as scratch.
+    fn inverse_quadratic(&self, x: &mut [f64], count: usize) -> Vec<f64>;
+}
