@@ -61,6 +61,20 @@ pub enum Error {
         /// What to do about it.
         remedy: String,
     },
+    /// A geodesic that did not reach its end, under a policy that does not accept that.
+    #[error("the geodesic of draw {draw} stopped at t = {t:.3} of 1 ({status}) after {attempts} attempts; {remedy}")]
+    Unfinished {
+        /// Which draw.
+        draw: u64,
+        /// Time reached by the last attempt.
+        t: f64,
+        /// How the last attempt ended.
+        status: String,
+        /// Tangent vectors tried.
+        attempts: usize,
+        /// What to do about it.
+        remedy: String,
+    },
     /// A combination of choices that has no meaning.
     #[error("{0}")]
     Unsupported(String),

@@ -7,12 +7,14 @@ mod network_loss;
 mod pool;
 mod prior;
 mod probe;
+mod restricted;
 
 pub use likelihood::{BlockTargets, Likelihood, OutputLoss};
 pub use linearized::LinearizedLoss;
 pub use network_loss::NetworkLoss;
 pub use prior::{Prior, PriorPrecision};
 pub use probe::{DirectProbe, Probe};
+pub use restricted::Restricted;
 
 /// A function ℝᴷ → ℝ with a gradient: a loss, or minus any log-density.
 ///

@@ -1,0 +1,113 @@
+//! Which posterior, and how its geodesics are run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::geometry::Integrator;
+use crate::{Error, Result};
+
+/// The posteriors, by the names used on the command line and in result files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The trained weights, no uncertainty.
+    Map,
+    /// Laplace approximation.
+    La,
+    /// Laplace approximation, linearised predictions.
+    LinLa,
+    /// Riemannian Laplace approximation.
+    RiemLa,
+    /// Riemannian Laplace approximation of the linearised network.
+    LinRiemLa,
+}
+
+impl Method {
+    /// All methods, in the order of tables.
+    pub const ALL: [Method; 5] = [Method::Map, Method::La, Method::LinLa, Method::RiemLa, Method::LinRiemLa];
+
+    /// The name used everywhere.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Map => "map",
+            Method::La => "la",
+            Method::LinLa => "lin-la",
+            Method::RiemLa => "riem-la",
+            Method::LinRiemLa => "lin-riem-la",
+        }
+    }
+
+    /// Whether draws follow geodesics.
+    pub fn is_riemannian(self) -> bool {
+        matches!(self, Method::RiemLa | Method::LinRiemLa)
+    }
+
+    /// Whether predictions (and the geodesics' loss) use the linearised network.
+    pub fn is_linearized(self) -> bool {
+        matches!(self, Method::LinLa | Method::LinRiemLa)
+    }
+}
+
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl std::str::FromStr for Method {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let known = || Method::ALL.map(Method::name).join(", ");
+        let found = Method::ALL.into_iter().find(|method| method.name() == name);
+        found.ok_or_else(|| Error::range("method", name, format!("one of {}", known())))
+    }
+}
+
+/// A fresh random batch of the data for every draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchPlan {
+    /// Samples per batch, drawn without replacement; the likelihood is scaled by N/size.
+    pub size: usize,
+    /// Whether batches keep the label frequencies of the data.
+    pub stratified: bool,
+}
+
+/// What to do with a geodesic that does not reach its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unfinished {
+    /// Draw another tangent vector, up to so many times, then fail.
+    Redraw(usize),
+    /// Keep the last point, with its status.
+    Keep,
+    /// Fail.
+    Fail,
+}
+
+/// Choices of a posterior.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PosteriorConfig {
+    /// Which posterior.
+    pub method: Method,
+    /// Strength a of the metric I + a²∇L∇Lᵀ; 1 is the paper's.
+    pub strength: f64,
+    /// How geodesics are integrated.
+    pub integrator: Integrator,
+    /// What to do with unfinished ones.
+    pub unfinished: Unfinished,
+    /// Batches for the Riemannian methods; all data if `None`.
+    pub batch: Option<BatchPlan>,
+}
+
+impl PosteriorConfig {
+    /// The defaults for a method: strength 1, constrained leapfrog, all data, up to 10 redraws.
+    pub fn new(method: Method) -> Self {
+        Self {
+            method,
+            strength: 1.0,
+            integrator: Integrator::default(),
+            unfinished: Unfinished::Redraw(10),
+            batch: None,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Sets of draws and what can be said of them.
+
+use super::{Draw, Method};
+use crate::Error;
+use crate::geometry::{Counters, Status};
+use crate::linalg::vector::dot;
+use crate::objective::Objective;
+
+/// Draws in the order of their index, and what is missing.
+#[derive(Debug, Clone)]
+pub struct SampleSet {
+    /// Which posterior.
+    pub method: Method,
+    /// The seed of all draws.
+    pub seed: u64,
+    /// The draws.
+    pub draws: Vec<Draw>,
+    /// Draws that failed under the policy for unfinished geodesics, with the reason.
+    pub failed: Vec<(u64, Error)>,
+    /// Whether a stop was requested before all were drawn.
+    pub stopped: bool,
+}
+
+impl SampleSet {
+    /// The weights of every draw.
+    pub fn thetas(&self) -> Vec<&[f64]> {
+        self.draws.iter().map(|draw| draw.theta.as_slice()).collect()
+    }
+
+    /// Total work of all geodesics.
+    pub fn counters(&self) -> Counters {
+        let mut total = Counters::default();
+        for geodesic in self.draws.iter().filter_map(|draw| draw.geodesic) {
+            total += geodesic.counters;
+        }
+        total
+    }
+
+    /// Fraction of the kept geodesics that did not reach their end.
+    pub fn unfinished(&self) -> f64 {
+        let geodesics: Vec<_> = self.draws.iter().filter_map(|draw| draw.geodesic).collect();
+        let bad = geodesics.iter().filter(|geodesic| geodesic.status != Status::Reached).count();
+        bad as f64 / geodesics.len().max(1) as f64
+    }
+
+    /// Largest relative speed drift of all geodesics.
+    pub fn max_speed_drift(&self) -> f64 {
+        let drifts = self.draws.iter().filter_map(|draw| draw.geodesic).map(|g| g.diagnostics.speed_drift);
+        drifts.fold(0.0, f64::max)
+    }
+}
+
+/// Mean of (θ − θ*)·∇L(θ)/K over the draws: 1 for exact draws from exp(−L), by integration by
+/// parts. Below 1 the draws are too close to θ*, above 1 too far out.
+pub fn virial_ratio(objective: &dyn Objective, center: &[f64], thetas: &[&[f64]]) -> f64 {
+    let mut gradient = vec![0.0; center.len()];
+    let mut total = 0.0;
+    for theta in thetas {
+        objective.value_and_gradient(theta, &mut gradient);
+        total += dot(&gradient, theta) - dot(&gradient, center);
+    }
+    total / (thetas.len() as f64 * center.len() as f64)
+}

@@ -1,0 +1,56 @@
+//! Means and variances of the linearised network's outputs under the Laplace approximation.
+
+use rayon::prelude::*;
+
+use super::outputs::{blocks, check_inputs};
+use crate::Result;
+use crate::curvature::Laplace;
+use crate::nn::{Adjoint, Network, Trace, unpack};
+
+/// Output distribution of the linearised network, row-major rows × outputs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GlmOutputs {
+    /// f(x; θ*).
+    pub mean: Vec<f64>,
+    /// Diagonal of J(x)P⁻¹J(x)ᵀ.
+    pub variance: Vec<f64>,
+}
+
+/// The Gaussian over outputs that the Laplace approximation and the linearised network define.
+pub fn glm_outputs(network: &Network, laplace: &Laplace, inputs: &[f64]) -> Result<GlmOutputs> {
+    crate::error::check_len("weights", network.dim(), laplace.theta.len())?;
+    let rows = check_inputs(network, inputs)?;
+    let parts: Vec<(Vec<f64>, Vec<f64>)> =
+        blocks(network, inputs, rows).par_iter().map(|(n, x)| block_outputs(network, laplace, *n, x)).collect();
+    let (mut mean, mut variance) = (Vec::new(), Vec::new());
+    for (m, v) in parts {
+        mean.extend(m);
+        variance.extend(v);
+    }
+    Ok(GlmOutputs { mean, variance })
+}
+
+fn block_outputs(network: &Network, laplace: &Laplace, n: usize, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let (outputs, k) = (network.outputs(), laplace.subset().len());
+    let mut values = Trace::new(network, n);
+    network.forward(&laplace.theta, x, &mut values);
+    let mut mean = Vec::with_capacity(n * outputs);
+    unpack(values.output(), n, outputs, &mut mean);
+    let mut variance = vec![0.0; n * outputs];
+    let mut adjoint = Adjoint::new(network, n);
+    let mut jacobian = vec![0.0; n * k];
+    let mut rows = Vec::with_capacity(n * k);
+    for c in 0..outputs {
+        let seed = adjoint.seed(network, n);
+        seed.fill(0.0);
+        seed[c * n..(c + 1) * n].fill(1.0);
+        let subset = laplace.subset().as_slice();
+        network.per_sample_gradient(&laplace.theta, x, &values, &mut adjoint, subset, &mut jacobian);
+        rows.clear();
+        unpack(&jacobian, n, k, &mut rows);
+        for (i, v) in laplace.precision().inverse_quadratic(&mut rows, n).into_iter().enumerate() {
+            variance[i * outputs + c] = v;
+        }
+    }
+    (mean, variance)
+}
