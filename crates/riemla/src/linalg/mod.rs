@@ -4,6 +4,7 @@
 //! samples with `d` features is an `n × d` column-major matrix, so feature `j` is the slice
 //! `[j*n .. (j+1)*n]`.
 
+pub mod correlate;
 pub mod elementwise;
 pub mod simd;
 pub mod vector;
