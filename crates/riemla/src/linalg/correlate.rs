@@ -15,6 +15,7 @@ mod plan;
 mod tests;
 
 use super::simd::dispatch;
+use gradient::LANES;
 use plan::{Plan, Segment};
 
 /// Shapes of a two-dimensional correlation; pairs are (rows, columns).
@@ -82,10 +83,15 @@ impl Geometry {
 /// Working memory of the functions here. It only grows, so repeated calls do not allocate.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
+    /// Weights in the order of the loops.
     packed: Vec<f64>,
+    /// Offset of each tap's input from that of the first tap.
     offsets: Vec<usize>,
+    /// Number of each tap's weight within its output channel.
+    weights: Vec<usize>,
     segments: Vec<Segment>,
-    dilated: Vec<f64>,
+    /// Output gradients spread out by the stride, or partial sums of weight gradients.
+    buffer: Vec<f64>,
 }
 
 /// y ← y + w ⋆ x: y\[o, r, q\] += Σ w\[o, c, i, j\]·x\[c, r·stride + i − padding, q·stride + j − padding\].
@@ -135,10 +141,10 @@ pub fn correlate_input_gradient(
     if geometry.stride == (1, 1) {
         dispatch(output::Accumulate::new(&plan, scratch, y_bar, x_bar));
     } else {
-        let mut dilated = std::mem::take(&mut scratch.dilated);
+        let mut dilated = std::mem::take(&mut scratch.buffer);
         plan.dilate(geometry, y_bar, &mut dilated);
         dispatch(output::Accumulate::new(&plan, scratch, &dilated, x_bar));
-        scratch.dilated = dilated;
+        scratch.buffer = dilated;
     }
 }
 
@@ -158,7 +164,14 @@ pub fn correlate_weight_gradient(
     geometry.check_weights(weight_gradient.len());
     let plan = Plan::forward(geometry, n);
     plan.fill(scratch);
-    dispatch(gradient::Summed::new(&plan, scratch, x, y_bar, weight_gradient));
+    let mut lanes = std::mem::take(&mut scratch.buffer);
+    lanes.clear();
+    lanes.resize(weight_gradient.len() * LANES, 0.0);
+    dispatch(gradient::Summed::new(&plan, scratch, x, y_bar, &mut lanes));
+    for (g, [a, b, c, d]) in weight_gradient.iter_mut().zip(lanes.as_chunks::<LANES>().0) {
+        *g += (a + c) + (b + d);
+    }
+    scratch.buffer = lanes;
 }
 
 /// The weight gradient of each sample by itself: weight k of sample i to `out[k*n + i]`.

@@ -5,7 +5,7 @@ use super::plan::{Plan, Segment, blocks};
 use crate::linalg::simd::{Kernel, mul_add};
 
 /// Numbers in a vector register.
-const LANES: usize = 4;
+pub(super) const LANES: usize = 4;
 
 /// What both kinds of weight gradient read.
 #[derive(Clone, Copy)]
@@ -69,34 +69,65 @@ fn add_tile<'a, const FMA: bool, const OUT: usize, A: AddTile<'a>>(
 }
 
 impl<'a> Source<'a> {
-    /// Where the inputs and output gradients of a tile start, at position `q` of its segment.
+    /// Sums the products of vectors of x and ȳ, the first from number `first` of position `q` on.
     #[inline(always)]
-    fn starts<const OUT: usize, const TAPS: usize>(
+    fn products<const FMA: bool, const OUT: usize, const TAPS: usize, const WIDE: usize>(
         &self,
         tile: &Tile,
-        q: usize,
-    ) -> ([usize; TAPS], [usize; OUT]) {
+        (q, first): (usize, usize),
+        steps: Steps,
+    ) -> [[[f64; WIDE]; TAPS]; OUT] {
+        let mut sum = [[[0.0; WIDE]; TAPS]; OUT];
+        let Some(last) = steps.count.checked_sub(1) else { return sum };
         let offsets = &self.scratch.offsets[tile.tap..tile.tap + TAPS];
-        let corner = self.plan.corner(tile.r, tile.segment.start + q);
-        let y = self.plan.output(tile.r, tile.segment.start + q);
-        let plane = self.plan.output_plane();
-        (
-            std::array::from_fn(|t| corner.wrapping_add(offsets[t])),
-            std::array::from_fn(|o| y + (tile.output + o) * plane),
-        )
+        let corner = self.plan.corner(tile.r, tile.segment.start + q).wrapping_add(first);
+        let y = self.plan.output(tile.r, tile.segment.start + q) + first;
+        let (mut xs, mut ys) = ([corner; TAPS], [y; OUT]);
+        for (x, offset) in xs.iter_mut().zip(offsets) {
+            *x = x.wrapping_add(*offset);
+        }
+        for (o, y) in ys.iter_mut().enumerate() {
+            *y += (tile.output + o) * self.plan.output_plane();
+        }
+        let xs = slices(self.x, &xs, last * steps.x + WIDE);
+        let ys = slices(self.y_bar, &ys, last * steps.y + WIDE);
+        for j in 0..steps.count {
+            let (x, y) = (load::<WIDE, TAPS>(&xs, j * steps.x), load::<WIDE, OUT>(&ys, j * steps.y));
+            add_outer::<FMA, OUT, TAPS, WIDE>(&mut sum, &x, &y);
+        }
+        sum
     }
 
     /// Index of the weight of output `o` and tap `t` of a tile.
     #[inline(always)]
     fn weight(&self, tile: &Tile, o: usize, t: usize) -> usize {
-        (tile.output + o) * self.plan.taps() + self.plan.weight_of(tile.tap + t)
+        (tile.output + o) * self.plan.taps() + self.scratch.weights[tile.tap + t]
+    }
+
+    /// Adds the sums of a tile to the numbers from `first` on of each weight's `n` in `gradient`.
+    #[inline(always)]
+    fn store<const OUT: usize, const TAPS: usize, const WIDE: usize>(
+        &self,
+        tile: &Tile,
+        sum: &[[[f64; WIDE]; TAPS]; OUT],
+        gradient: &mut [f64],
+        (first, n): (usize, usize),
+    ) {
+        for (o, sum) in sum.iter().enumerate() {
+            for (t, sum) in sum.iter().enumerate() {
+                let start = self.weight(tile, o, t) * n + first;
+                for (g, sum) in gradient[start..start + WIDE].iter_mut().zip(sum) {
+                    *g += sum;
+                }
+            }
+        }
     }
 }
 
-/// The gradient summed over samples.
+/// The gradient summed over samples, in [`LANES`] partial sums per weight.
 pub(super) struct Summed<'a> {
     source: Source<'a>,
-    gradient: &'a mut [f64],
+    lanes: &'a mut [f64],
 }
 
 impl<'a> Summed<'a> {
@@ -105,9 +136,9 @@ impl<'a> Summed<'a> {
         scratch: &'a Scratch,
         x: &'a [f64],
         y_bar: &'a [f64],
-        gradient: &'a mut [f64],
+        lanes: &'a mut [f64],
     ) -> Self {
-        Self { source: Source { plan, scratch, x, y_bar }, gradient }
+        Self { source: Source { plan, scratch, x, y_bar }, lanes }
     }
 }
 
@@ -127,50 +158,62 @@ impl<'a> AddTile<'a> for Summed<'a> {
 
     #[inline(always)]
     fn add<const FMA: bool, const OUT: usize, const TAPS: usize>(&mut self, tile: Tile<'a>) {
-        let Source { plan, x, y_bar, .. } = self.source;
-        let (runs, length) = plan.runs(tile.segment);
-        let mut sum = [[[0.0; LANES]; TAPS]; OUT];
+        let (runs, length) = self.source.plan.runs(tile.segment);
+        let (whole, rest) = (length / LANES, length % LANES);
         for run in 0..runs {
-            let (xs, ys) = self.source.starts::<OUT, TAPS>(&tile, run);
-            let xs = xs.map(|start| &x[start..start + length]);
-            let ys = ys.map(|start| &y_bar[start..start + length]);
-            add_products::<FMA, OUT, TAPS>(&mut sum, xs, ys);
-        }
-        for o in 0..OUT {
-            for t in 0..TAPS {
-                let [a, b, c, d] = sum[o][t];
-                self.gradient[self.source.weight(&tile, o, t)] += (a + c) + (b + d);
+            // Carrying sums from run to run would be shorter, but they end up outside registers.
+            let steps = Steps { x: LANES, y: LANES, count: whole };
+            let sum = self.source.products::<FMA, OUT, TAPS, LANES>(&tile, (run, 0), steps);
+            self.source.store(&tile, &sum, self.lanes, (0, LANES));
+            if rest > 0 {
+                let (at, steps) = ((run, whole * LANES), Steps { x: 1, y: 1, count: rest });
+                let sum = self.source.products::<FMA, OUT, TAPS, 1>(&tile, at, steps);
+                self.source.store(&tile, &sum, self.lanes, (0, LANES));
             }
         }
     }
 }
 
-/// Adds the inner products of all pairs of `xs` and `ys`, all of one length, lane by lane.
+/// Slices of one length, to be read in steps. (Loops, because `array::map` is not always inlined
+/// into a function with other CPU features, which costs a call and all registers per step; one
+/// length, because then one check of bounds serves all of them.)
 #[inline(always)]
-fn add_products<const FMA: bool, const OUT: usize, const TAPS: usize>(
-    sum: &mut [[[f64; LANES]; TAPS]; OUT],
-    xs: [&[f64]; TAPS],
-    ys: [&[f64]; OUT],
-) {
-    let (x_chunks, y_chunks) = (xs.map(|x| x.as_chunks::<LANES>()), ys.map(|y| y.as_chunks::<LANES>()));
-    let chunks = y_chunks[0].0.len();
-    let (x_whole, y_whole) = (x_chunks.map(|x| &x.0[..chunks]), y_chunks.map(|y| &y.0[..chunks]));
-    let mut whole = *sum;
-    for j in 0..chunks {
-        for o in 0..OUT {
-            for t in 0..TAPS {
-                for lane in 0..LANES {
-                    let (x, y) = (x_whole[t][j][lane], y_whole[o][j][lane]);
-                    whole[o][t][lane] = mul_add::<FMA>(x, y, whole[o][t][lane]);
-                }
-            }
-        }
+fn slices<'a, const M: usize>(from: &'a [f64], starts: &[usize; M], len: usize) -> [&'a [f64]; M] {
+    let mut slices: [&[f64]; M] = [&[]; M];
+    for (slice, start) in slices.iter_mut().zip(starts) {
+        *slice = &from[*start..][..len];
     }
-    *sum = whole;
-    for o in 0..OUT {
-        for t in 0..TAPS {
-            for (x, y) in x_chunks[t].1.iter().zip(y_chunks[o].1) {
-                sum[o][t][0] += x * y;
+    slices
+}
+
+/// `WIDE` numbers of each slice.
+#[inline(always)]
+fn load<const WIDE: usize, const M: usize>(slices: &[&[f64]; M], start: usize) -> [[f64; WIDE]; M] {
+    let mut values = [[0.0; WIDE]; M];
+    for (values, slice) in values.iter_mut().zip(slices) {
+        values.copy_from_slice(&slice[start..start + WIDE]);
+    }
+    values
+}
+
+/// Strides between the vectors to multiply, and their number.
+struct Steps {
+    x: usize,
+    y: usize,
+    count: usize,
+}
+
+/// Adds yₒ·xₜ, lane by lane, to the sum of output o and tap t.
+#[inline(always)]
+fn add_outer<const FMA: bool, const OUT: usize, const TAPS: usize, const WIDE: usize>(
+    sum: &mut [[[f64; WIDE]; TAPS]; OUT],
+    x: &[[f64; WIDE]; TAPS],
+    y: &[[f64; WIDE]; OUT],
+) {
+    for (sum, y) in sum.iter_mut().zip(y) {
+        for (sum, x) in sum.iter_mut().zip(x) {
+            for ((sum, x), y) in sum.iter_mut().zip(x).zip(y) {
+                *sum = mul_add::<FMA>(*x, *y, *sum);
             }
         }
     }
@@ -200,29 +243,10 @@ impl<'a> PerSample<'a> {
         tile: &Tile,
         sample: usize,
     ) {
-        let Source { plan, x, y_bar, .. } = self.source;
-        let (xs, ys) = self.source.starts::<OUT, TAPS>(tile, 0);
-        let mut sum = [[[0.0; WIDE]; TAPS]; OUT];
-        for q in 0..tile.segment.positions {
-            let (x_step, y_step) = (q * plan.columns.stride * plan.n + sample, q * plan.n + sample);
-            let x: [&[f64]; TAPS] = xs.map(|start| &x[start + x_step..start + x_step + WIDE]);
-            let y: [&[f64]; OUT] = ys.map(|start| &y_bar[start + y_step..start + y_step + WIDE]);
-            for o in 0..OUT {
-                for t in 0..TAPS {
-                    for lane in 0..WIDE {
-                        sum[o][t][lane] = mul_add::<FMA>(x[t][lane], y[o][lane], sum[o][t][lane]);
-                    }
-                }
-            }
-        }
-        for o in 0..OUT {
-            for t in 0..TAPS {
-                let start = self.source.weight(tile, o, t) * plan.n + sample;
-                for (g, sum) in self.gradients[start..start + WIDE].iter_mut().zip(sum[o][t]) {
-                    *g += sum;
-                }
-            }
-        }
+        let plan = self.source.plan;
+        let steps = Steps { x: plan.columns.stride * plan.n, y: plan.n, count: tile.segment.positions };
+        let sum = self.source.products::<FMA, OUT, TAPS, WIDE>(tile, (0, sample), steps);
+        self.source.store(tile, &sum, self.gradients, (sample, plan.n));
     }
 }
 

@@ -32,7 +32,7 @@ impl Kernel for Accumulate<'_> {
                 for block in blocks(self.plan.outputs) {
                     let packed = &self.packed[block.start * taps..block.end * taps];
                     match block.len() {
-                        4 => self.segment::<FMA, 4, 8>(r, segment, block.start, packed),
+                        4 => self.segment::<FMA, 4, 12>(r, segment, block.start, packed),
                         2 => self.segment::<FMA, 2, 16>(r, segment, block.start, packed),
                         _ => self.segment::<FMA, 1, 32>(r, segment, block.start, packed),
                     }

@@ -104,13 +104,6 @@ impl Plan {
         (first + columns.start) * self.inputs..(first + columns.end) * self.inputs
     }
 
-    /// Number of the weight, counted within its output channel, that belongs to a tap.
-    #[inline(always)]
-    pub fn weight_of(&self, tap: usize) -> usize {
-        let (position, channel) = (tap / self.inputs, tap % self.inputs);
-        channel * self.rows.kernel * self.columns.kernel + position
-    }
-
     /// Index of the input under the kernel's corner for output (r, q). It can lie before the
     /// slice and wraps then; adding the offset of a tap that falls on input wraps it back.
     #[inline(always)]
@@ -134,21 +127,20 @@ impl Plan {
     /// The contiguous runs of a segment: (how many, how long). At stride 1 it is a single one.
     #[inline(always)]
     pub fn runs(&self, segment: &Segment) -> (usize, usize) {
-        if self.columns.stride == 1 {
-            (1, segment.positions * self.n)
-        } else {
-            (segment.positions, self.n)
-        }
+        if self.columns.stride == 1 { (1, segment.positions * self.n) } else { (segment.positions, self.n) }
     }
 
-    /// Fills the offsets of the taps and the segments of a row.
+    /// Fills the offsets and weights of the taps and the segments of a row.
     pub fn fill(&self, scratch: &mut Scratch) {
         scratch.offsets.clear();
+        scratch.weights.clear();
         for row in 0..self.rows.kernel {
             for column in 0..self.columns.kernel {
                 for channel in 0..self.inputs {
                     let place = (channel * self.rows.input + row) * self.columns.input + column;
+                    let weight = (channel * self.rows.kernel + row) * self.columns.kernel + column;
                     scratch.offsets.push(place * self.n);
+                    scratch.weights.push(weight);
                 }
             }
         }

@@ -4,6 +4,8 @@ use super::*;
 use crate::linalg::simd::portable;
 
 type Slices = fn(&[f64], &mut [f64]);
+type InPlace = fn(&mut [f64]);
+type Scalar = fn(f64) -> f64;
 
 /// Distance in representable numbers; 0 if both are NaN.
 fn ulps(a: f64, b: f64) -> u64 {
@@ -35,7 +37,7 @@ fn points() -> Vec<f64> {
     points
 }
 
-fn worst(ours: Slices, truth: fn(f64) -> f64) -> (u64, f64) {
+fn worst(ours: Slices, truth: Scalar) -> (u64, f64) {
     let x = points();
     let mut y = vec![0.0; x.len()];
     ours(&x, &mut y);
@@ -49,7 +51,7 @@ fn sigmoid_reference(x: f64) -> f64 {
 
 #[test]
 fn errors_stay_below_four_ulps() {
-    let cases: [(&str, Slices, Slices, fn(f64) -> f64); 3] = [
+    let cases: [(&str, Slices, Slices, Scalar); 3] = [
         ("exp", exp, |x, y| portable(Exp(x, y)), libm::exp),
         ("tanh", tanh, |x, y| portable(Tanh(x, y)), libm::tanh),
         ("sigmoid", sigmoid, |x, y| portable(Sigmoid(x, y)), sigmoid_reference),
@@ -98,7 +100,7 @@ fn special_values() {
 #[test]
 fn in_place_is_the_same_function() {
     let x: Vec<f64> = (0..37).map(|i| 0.3 * i as f64 - 5.0).collect();
-    let pairs: [(Slices, fn(&mut [f64])); 3] =
+    let pairs: [(Slices, InPlace); 3] =
         [(exp, exp_in_place), (tanh, tanh_in_place), (sigmoid, sigmoid_in_place)];
     for (to, in_place) in pairs {
         let (mut a, mut b) = (vec![0.0; x.len()], x.clone());
