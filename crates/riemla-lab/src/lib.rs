@@ -1,1 +1,3 @@
 //! Experiments, plots and reports of riemla.
+
+pub mod plot;
