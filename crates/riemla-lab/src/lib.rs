@@ -1,1 +1,4 @@
 //! Experiments, plots and reports of riemla.
+
+pub mod plot;
+pub mod report;

@@ -5,7 +5,9 @@
 //! `[j*n .. (j+1)*n]`.
 
 pub mod correlate;
+pub mod dense;
 pub mod elementwise;
+pub mod factor;
 pub mod simd;
 pub mod vector;
 

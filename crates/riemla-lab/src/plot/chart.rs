@@ -1,0 +1,169 @@
+//! The general chart: several series of lines, points or both over linear or logarithmic axes.
+
+use super::axis::Axis;
+use super::legend::{Key, Legend};
+use super::marks::{POINT_ROOM, Reference, draw_curve, draw_error_bar, draw_points, open_series};
+use super::palette::Style;
+use super::panel::{Panel, Size, no_data, start};
+use super::svg::Svg;
+use super::ticks::short;
+
+/// Points of one name, drawn as a line, as points or as both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    name: String,
+    points: Vec<(f64, f64)>,
+    errors: Vec<(f64, f64)>,
+    style: Option<Style>,
+    key: Key,
+}
+
+impl Series {
+    fn new(name: impl Into<String>, points: Vec<(f64, f64)>, key: Key) -> Self {
+        Self { name: name.into(), points, errors: Vec::new(), style: None, key }
+    }
+
+    /// A line through (x, y) in the given order.
+    pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self::new(name, points, Key::Line)
+    }
+
+    /// Separate points.
+    pub fn scatter(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self::new(name, points, Key::Point)
+    }
+
+    /// Points joined by a line.
+    pub fn line_points(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self::new(name, points, Key::LinePoint)
+    }
+
+    /// Error bars y ± e, one `e` per point.
+    pub fn errors(mut self, half_lengths: &[f64]) -> Self {
+        self.errors = half_lengths.iter().map(|e| (*e, *e)).collect();
+        self
+    }
+
+    /// Error bars from y − down to y + up, one pair per point.
+    pub fn errors_between(mut self, down_up: Vec<(f64, f64)>) -> Self {
+        self.errors = down_up;
+        self
+    }
+
+    /// A look other than that of the method of this name or of the next free series.
+    pub fn style(mut self, style: Style) -> Self {
+        self.style = Some(style);
+        self
+    }
+
+    fn bars(&self) -> impl Iterator<Item = (f64, f64, f64)> {
+        self.points.iter().zip(&self.errors).map(|((x, y), (down, up))| (*x, y - down, y + up))
+    }
+
+    fn tooltip(&self, i: usize) -> String {
+        let (x, y) = self.points[i];
+        let error = match self.errors.get(i) {
+            Some((down, up)) if down == up => format!(" ± {}", short(*up, 2)),
+            Some((down, up)) => format!(" (+{} −{})", short(*up, 2), short(*down, 2)),
+            None => String::new(),
+        };
+        let name = if self.name.is_empty() { String::new() } else { format!("{}: ", self.name) };
+        format!("{name}({}, {}{error})", short(x, 4), short(y, 4))
+    }
+
+    fn draw_line(&self, svg: &mut Svg, panel: &Panel, style: Style) {
+        if self.key != Key::Point {
+            open_series(svg, style);
+            draw_curve(svg, panel, &self.points, "line", &self.name);
+            svg.close();
+        }
+    }
+
+    fn draw_points(&self, svg: &mut Svg, panel: &Panel, style: Style) {
+        open_series(svg, style);
+        for (x, low, high) in self.bars() {
+            draw_error_bar(svg, panel, x, low, high);
+        }
+        if self.key != Key::Line {
+            draw_points(svg, panel, &self.points, style.marker, |i| self.tooltip(i));
+        }
+        svg.close();
+    }
+}
+
+/// A line chart, a scatter chart, or a mixture, depending on its series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    title: String,
+    x: Axis,
+    y: Axis,
+    series: Vec<Series>,
+    references: Vec<Reference>,
+    size: Size,
+}
+
+impl Chart {
+    /// An empty chart with its axes.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
+        Self { title: title.into(), x, y, series: Vec::new(), references: Vec::new(), size: Size::FIGURE }
+    }
+
+    /// Adds a series; later ones are drawn on top.
+    pub fn series(mut self, series: Series) -> Self {
+        self.series.push(series);
+        self
+    }
+
+    /// Adds a labelled reference line.
+    pub fn reference(mut self, reference: Reference) -> Self {
+        self.references.push(reference);
+        self
+    }
+
+    /// Another size than [`Size::FIGURE`].
+    pub fn size(mut self, size: Size) -> Self {
+        self.size = size;
+        self
+    }
+
+    fn panel(&self, top: f64) -> Option<Panel> {
+        let points = || self.series.iter().flat_map(|s| s.points.iter().copied());
+        let bars = self.series.iter().flat_map(Series::bars).flat_map(|(_, low, high)| [low, high]);
+        let (need_x, need_y): (Vec<_>, Vec<_>) = self.references.iter().map(Reference::needs).unzip();
+        points().any(|(x, y)| x.is_finite() && y.is_finite()).then_some(())?;
+        let x = self.x.fit(points().map(|p| p.0).chain(need_x.into_iter().flatten()))?;
+        let y = self.y.fit(points().map(|p| p.1).chain(bars).chain(need_y.into_iter().flatten()))?;
+        Some(Panel::place(self.size, top, x, y))
+    }
+
+    /// Draws the chart.
+    pub fn to_svg(&self) -> String {
+        let styles: Vec<Style> = self
+            .series
+            .iter()
+            .enumerate()
+            .map(|(i, s)| s.style.unwrap_or(Style::named(&s.name, i)))
+            .collect();
+        let mut legend = Legend::default();
+        for (series, style) in self.series.iter().zip(&styles) {
+            legend.add(&series.name, *style, series.key);
+        }
+        let (mut svg, top) = start(self.size, &self.title, &legend);
+        let Some(panel) = self.panel(top) else { return no_data(self.size, &self.title) };
+        panel.draw_ground(&mut svg);
+        panel.clip(&mut svg);
+        self.references.iter().for_each(|r| r.draw_line(&mut svg, &panel));
+        for (series, style) in self.series.iter().zip(&styles) {
+            series.draw_line(&mut svg, &panel, *style);
+        }
+        svg.close();
+        panel.draw_axes(&mut svg);
+        panel.clip_around(&mut svg, POINT_ROOM);
+        for (series, style) in self.series.iter().zip(&styles) {
+            series.draw_points(&mut svg, &panel, *style);
+        }
+        svg.close();
+        self.references.iter().for_each(|r| r.draw_label(&mut svg, &panel));
+        svg.finish()
+    }
+}

@@ -1,0 +1,216 @@
+//! Colours, as names that the style sheet resolves for light and dark pages.
+//!
+//! Plots never hold a colour value for marks: they hold a [`Color`], written as a CSS variable.
+//! The values below are variations of the Okabe–Ito set, told apart under the common forms of
+//! colour blindness, with a darker form on white and a lighter form on dark pages.
+
+use std::fmt::Write;
+
+/// (CSS variable, on light pages, on dark pages). The only place where colour values live.
+const VARIABLES: [(&str, &str, &str); 23] = [
+    ("page", "#ffffff", "#14171c"),
+    ("panel", "#fafbfc", "#1a1e25"),
+    ("ink", "#1c2330", "#e6e9ee"),
+    ("quiet", "#5b6573", "#a0a9b6"),
+    ("rule", "#dfe3e8", "#323a45"),
+    ("best", "#e3f3ea", "#173a2c"),
+    ("map", "#6f7782", "#a3abb6"),
+    ("la", "#c77700", "#f2a93b"),
+    ("lin-la", "#b04a8b", "#e08cc0"),
+    ("riem-la", "#0067a8", "#5cb8f0"),
+    ("lin-riem-la", "#00805d", "#2ec79b"),
+    ("la-batches", "#dd9f45", "#c98a30"),
+    ("lin-la-batches", "#cd80b2", "#b4689a"),
+    ("riem-la-batches", "#4d9fd1", "#3f8fc4"),
+    ("lin-riem-la-batches", "#3daf8e", "#1f9c79"),
+    ("class-0", "#0067a8", "#4aa8e6"),
+    ("class-1", "#cf6a00", "#f5a02e"),
+    ("class-2", "#00805d", "#2ec79b"),
+    ("class-3", "#b04a8b", "#e08cc0"),
+    ("class-4", "#8a7a00", "#e0d04a"),
+    ("class-5", "#c23b22", "#ff7a5c"),
+    ("class-6", "#4b4fb8", "#9a9dff"),
+    ("class-7", "#5f6b78", "#a9b3c0"),
+];
+
+/// Heat-map hues of the classes. One set for both themes: the map fades to transparent where a
+/// model is unsure, so the page shows through and the image fits a light and a dark one.
+pub(crate) const HEAT_HUES: [[u8; 3]; 8] = [
+    [0x1f, 0x86, 0xcc],
+    [0xe6, 0x8a, 0x10],
+    [0x12, 0xa0, 0x7a],
+    [0xc8, 0x62, 0xa3],
+    [0xb3, 0xa0, 0x10],
+    [0xd9, 0x55, 0x3a],
+    [0x6e, 0x72, 0xd8],
+    [0x80, 0x8c, 0x9a],
+];
+
+/// How many classes have colours of their own; further ones start again from the first.
+pub(crate) const CLASSES: usize = HEAT_HUES.len();
+
+const METHODS: [&str; 5] = ["map", "la", "lin-la", "riem-la", "lin-riem-la"];
+
+/// A colour by its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Color {
+    /// The text colour.
+    Ink,
+    /// Secondary marks.
+    Quiet,
+    /// The i-th of several series without a fixed meaning.
+    Series(usize),
+    /// A class of a classification problem.
+    Class(usize),
+    /// A method, by its place in the list of methods, full-data or mini-batch.
+    Method {
+        /// Place among map, la, lin-la, riem-la, lin-riem-la.
+        index: usize,
+        /// The `-batches` variant.
+        batches: bool,
+    },
+}
+
+impl Color {
+    /// The CSS value, e.g. `var(--riem-la)`.
+    pub(crate) fn css(self) -> String {
+        const SERIES: [&str; 5] = ["riem-la", "la", "lin-riem-la", "lin-la", "map"];
+        match self {
+            Self::Ink => "var(--ink)".into(),
+            Self::Quiet => "var(--quiet)".into(),
+            Self::Series(i) => format!("var(--{})", SERIES[i % SERIES.len()]),
+            Self::Class(k) => format!("var(--class-{})", k % CLASSES),
+            Self::Method { index, batches } => {
+                let name = METHODS[index % METHODS.len()];
+                // MAP uses no mini-batch geometry: one colour.
+                let suffix = if batches && name != "map" { "-batches" } else { "" };
+                format!("var(--{name}{suffix})")
+            }
+        }
+    }
+}
+
+/// Shape of the points of a series: a second cue next to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marker {
+    /// ●
+    Circle,
+    /// ■
+    Square,
+    /// ▲
+    Triangle,
+    /// ◆
+    Diamond,
+    /// ✕
+    Cross,
+}
+
+const MARKERS: [Marker; 5] =
+    [Marker::Cross, Marker::Square, Marker::Triangle, Marker::Circle, Marker::Diamond];
+
+/// How a series looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Colour of lines, points and bands.
+    pub color: Color,
+    /// Shape of points.
+    pub marker: Marker,
+    /// Dashed lines and open points.
+    pub dashed: bool,
+}
+
+impl Style {
+    /// The fixed look of a method: `map`, `la`, `lin-la`, `riem-la`, `lin-riem-la`, or one of
+    /// them with `-batches` (same hue, dashed, open points). `None` for other names.
+    pub fn method(name: &str) -> Option<Self> {
+        let (base, batches) = name.strip_suffix("-batches").map_or((name, false), |base| (base, true));
+        let index = METHODS.iter().position(|m| *m == base)?;
+        Some(Self { color: Color::Method { index, batches }, marker: MARKERS[index], dashed: batches })
+    }
+
+    /// The look of the i-th of several series without a fixed meaning.
+    pub fn series(i: usize) -> Self {
+        const ORDER: [usize; 5] = [3, 1, 2, 4, 0];
+        Self { color: Color::Series(i), marker: MARKERS[ORDER[i % 5]], dashed: i % 10 >= 5 }
+    }
+
+    /// The look of the points of class `k`.
+    pub fn class(k: usize) -> Self {
+        Self { color: Color::Class(k), marker: Marker::Circle, dashed: false }
+    }
+
+    /// One colour, circles, solid.
+    pub fn plain(color: Color) -> Self {
+        Self { color, marker: Marker::Circle, dashed: false }
+    }
+
+    /// The look for a name: of the method so called, else of the i-th series.
+    pub fn named(name: &str, i: usize) -> Self {
+        Self::method(name).unwrap_or_else(|| Self::series(i))
+    }
+}
+
+/// The style sheet that plots need: colour variables for both themes and the rules of marks.
+pub fn style_sheet() -> String {
+    let block = |dark: bool| {
+        VARIABLES.iter().fold(String::new(), |mut css, (name, light, night)| {
+            let _ = write!(css, "--{name}:{};", if dark { night } else { light });
+            css
+        })
+    };
+    format!(
+        ":root{{color-scheme:light dark;{}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n{}",
+        block(false),
+        block(true),
+        include_str!("style.css")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_have_distinct_colours_that_the_sheet_defines() {
+        let sheet = style_sheet();
+        let mut seen = Vec::new();
+        for name in METHODS {
+            for full in [name.to_string(), format!("{name}-batches")] {
+                let css = Style::method(&full).expect("known method").color.css();
+                let variable = css.trim_start_matches("var(").trim_end_matches(')');
+                assert!(sheet.contains(&format!("{variable}:#")), "{variable} is defined");
+                assert!(full == "map-batches" || !seen.contains(&css), "{full} has its own colour");
+                seen.push(css);
+            }
+        }
+        assert_eq!(Style::method("hmc"), None);
+    }
+
+    /// WCAG asks for a contrast of 3 for graphics and 4.5 for text.
+    #[test]
+    fn contrast_suffices_in_both_themes() {
+        for dark in [false, true] {
+            let value = |(_, light, night): &(&str, &str, &str)| luminance(if dark { night } else { light });
+            let page = value(&VARIABLES[0]);
+            for entry in &VARIABLES[2..] {
+                let least = match entry.0 {
+                    "rule" | "best" => 1.0,
+                    "ink" | "quiet" => 4.5,
+                    name if name.ends_with("-batches") => 2.2,
+                    _ => 3.0,
+                };
+                let (a, b) = (page.max(value(entry)), page.min(value(entry)));
+                let contrast = (a + 0.05) / (b + 0.05);
+                assert!(contrast >= least, "{} (dark: {dark}) has contrast {contrast:.2}", entry.0);
+            }
+        }
+    }
+
+    fn luminance(hex: &str) -> f64 {
+        let channel = |i: usize| {
+            let c = f64::from(u8::from_str_radix(&hex[i..i + 2], 16).expect("hex colour")) / 255.0;
+            if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    }
+}
