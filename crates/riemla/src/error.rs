@@ -62,7 +62,9 @@ pub enum Error {
         remedy: String,
     },
     /// A geodesic that did not reach its end, under a policy that does not accept that.
-    #[error("the geodesic of draw {draw} stopped at t = {t:.3} of 1 ({status}) after {attempts} attempts; {remedy}")]
+    #[error(
+        "the geodesic of draw {draw} stopped at t = {t:.3} of 1 ({status}) after {attempts} attempts; {remedy}"
+    )]
     Unfinished {
         /// Which draw.
         draw: u64,

@@ -86,8 +86,7 @@ pub fn check_layer(layer: &dyn Layer, n: usize, params: &[f64], x: &[f64], seed:
     let mut dx_adjoint = vec![f64::NAN; x.len()];
     let mut d_gradient = vec![0.0; params.len()];
     layer.backward_tangent(at, &v, Some(&dx), &u, &du, Some(&mut dx_adjoint), &mut d_gradient);
-    let moved =
-        difference(|t| pull(&shifted(params, t, &v), &shifted(x, t, &dx), &shifted(&u, t, &du)), h);
+    let moved = difference(|t| pull(&shifted(params, t, &v), &shifted(x, t, &dx), &shifted(&u, t, &du)), h);
     assert_vectors("tangent of the reverse pass", &[dx_adjoint, d_gradient].concat(), &moved, 1e-7, 1.0);
 
     let mut rows = vec![f64::NAN; params.len() * n];
@@ -230,5 +229,8 @@ pub fn check_order(steps: &[f64], errors: &[f64], expected: f64, tolerance: f64)
     let (mx, my) = (x.iter().sum::<f64>() / n, y.iter().sum::<f64>() / n);
     let covariance: f64 = x.iter().zip(&y).map(|(a, b)| (a - mx) * (b - my)).sum();
     let order = covariance / x.iter().map(|a| (a - mx) * (a - mx)).sum::<f64>();
-    assert!((order - expected).abs() <= tolerance, "observed order {order:.3}, expected {expected}: {errors:?}");
+    assert!(
+        (order - expected).abs() <= tolerance,
+        "observed order {order:.3}, expected {expected}: {errors:?}"
+    );
 }

@@ -23,7 +23,12 @@ fn check(
     assert_close(&format!("{what} Hv"), &out, hv, 1e-9);
     let vhv: f64 = hv.iter().zip(v).map(|(a, b)| a * b).sum();
     assert_close(&format!("{what} vHv"), &[objective.curvature_along(theta, v)], &[vhv], 1e-9);
-    assert_close(&format!("{what} fused vHv"), &[objective.gradient_and_curvature(theta, v, &mut g)], &[vhv], 1e-9);
+    assert_close(
+        &format!("{what} fused vHv"),
+        &[objective.gradient_and_curvature(theta, v, &mut g)],
+        &[vhv],
+        1e-9,
+    );
     assert_close(&format!("{what} fused gradient"), &g, gradient, 1e-9);
     let mut probe = objective.probe();
     probe.set_line(theta, v);

@@ -125,7 +125,10 @@ impl Evidence {
         let log_delta = maximize(LOG_PRECISION, value, |s| self.precision_slope(s.exp(), factor));
         log_delta.map(f64::exp).ok_or_else(|| {
             let hint = "the evidence grows towards the edge of the searched range of prior_precision";
-            Error::Unsupported(format!("{hint} (‖θ‖² = {:.3e}): give prior_precision a value", self.square_norm))
+            Error::Unsupported(format!(
+                "{hint} (‖θ‖² = {:.3e}): give prior_precision a value",
+                self.square_norm
+            ))
         })
     }
 

@@ -101,7 +101,9 @@ impl CurvatureMatrix {
             (Structure::Full, Curvature::Ggn) => Self::Full(ggn_full(loss, theta, subset)),
             (Structure::Full, Curvature::Hessian) => Self::Full(hessian_full(loss, theta, subset)?),
             (Structure::Diagonal, Curvature::Ggn) => Self::Diagonal(ggn_diagonal(loss, theta, subset)),
-            (Structure::Diagonal, Curvature::Hessian) => Self::Diagonal(hessian_diagonal(loss, theta, subset)?),
+            (Structure::Diagonal, Curvature::Hessian) => {
+                Self::Diagonal(hessian_diagonal(loss, theta, subset)?)
+            }
         })
     }
 
@@ -154,7 +156,12 @@ impl Laplace {
         Ok(round)
     }
 
-    fn round(loss: &NetworkLoss, theta: &[f64], config: &LaplaceConfig, subset: &SubsetRanges) -> Result<Self> {
+    fn round(
+        loss: &NetworkLoss,
+        theta: &[f64],
+        config: &LaplaceConfig,
+        subset: &SubsetRanges,
+    ) -> Result<Self> {
         let mut curvature = CurvatureMatrix::new(loss, theta, config, subset)?;
         let evidence = evidence(loss, theta, subset, &curvature)?;
         let (prior, likelihood) = choose(loss, config, &evidence)?;
@@ -165,7 +172,9 @@ impl Laplace {
         }
         let precision = curvature.precision(&subset.gather(&prior.diagonal()))?;
         let log_marginal_likelihood = match prior.scalar() {
-            Some(delta) if delta > 0.0 => Some(evidence.log_marginal_likelihood(delta, noise_of(likelihood))?),
+            Some(delta) if delta > 0.0 => {
+                Some(evidence.log_marginal_likelihood(delta, noise_of(likelihood))?)
+            }
             _ => None,
         };
         let mut gradient = vec![0.0; theta.len()];

@@ -11,7 +11,7 @@ mod structure;
 mod subset;
 
 pub use evidence::{Evidence, EvidenceOptimum};
-pub use ggn::{ggn_diagonal, ggn_full, for_each_factor};
+pub use ggn::{for_each_factor, ggn_diagonal, ggn_full};
 pub use hessian::{hessian_diagonal, hessian_full};
 pub use laplace::{Laplace, LaplaceConfig, PriorChoice, Refit};
 pub use structure::{DiagonalPrecision, FullPrecision, Precision};

@@ -57,7 +57,11 @@ impl Dataset {
         check_finite("inputs", &inputs)?;
         if let Targets::Values { values, outputs } = &targets {
             if *outputs == 0 || values.len() != n * outputs {
-                return Err(Error::shape("targets", format!("{n} samples × {outputs} outputs"), values.len()));
+                return Err(Error::shape(
+                    "targets",
+                    format!("{n} samples × {outputs} outputs"),
+                    values.len(),
+                ));
             }
             check_finite("targets", values)?;
         }

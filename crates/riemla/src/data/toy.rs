@@ -3,8 +3,8 @@
 use rand::RngExt as _;
 
 use super::Dataset;
-use crate::random::{Purpose, fill_normal, stream};
 use crate::Result;
+use crate::random::{Purpose, fill_normal, stream};
 
 /// Two interleaved half circles ("two moons") of `n` points in all, with Gaussian noise.
 ///
@@ -17,11 +17,8 @@ pub fn two_moons(n: usize, noise: f64, seed: u64) -> Result<Dataset> {
         let angle = std::f64::consts::PI * rng.random::<f64>();
         let mut e = [0.0; 2];
         fill_normal(&mut rng, &mut e);
-        let (x, y) = if label == 0 {
-            (angle.cos(), angle.sin())
-        } else {
-            (1.0 - angle.cos(), 0.5 - angle.sin())
-        };
+        let (x, y) =
+            if label == 0 { (angle.cos(), angle.sin()) } else { (1.0 - angle.cos(), 0.5 - angle.sin()) };
         inputs.extend([x + noise * e[0], y + noise * e[1]]);
     }
     Dataset::classification(inputs, 2, labels)

@@ -6,10 +6,10 @@ use super::leapfrog::ConstrainedLeapfrog;
 use super::metric::{LossMetric, Metric as _, check_strength};
 use super::path::PathRecorder;
 use super::{Counters, Diagnostics, Geodesic};
+use crate::Result;
 use crate::linalg::vector::dot;
 use crate::objective::{Objective, TwiceDifferentiable};
 use crate::ode::DormandPrince;
-use crate::Result;
 
 /// How a geodesic is integrated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

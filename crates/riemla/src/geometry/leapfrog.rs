@@ -172,7 +172,8 @@ impl<'a> Run<'a> {
         if length == 0.0 {
             return 0.0;
         }
-        let epsilon = 1e-4 * (1.0 + dot(&self.theta, &self.theta).sqrt() / (self.theta.len() as f64).sqrt()) / length;
+        let epsilon =
+            1e-4 * (1.0 + dot(&self.theta, &self.theta).sqrt() / (self.theta.len() as f64).sqrt()) / length;
         self.base.copy_from_slice(&self.theta);
         axpy(epsilon, &self.v, &mut self.base);
         probe.value(&self.base);
@@ -225,7 +226,8 @@ impl<'a> Run<'a> {
                 continue;
             };
             finite = error.is_finite();
-            let factor = if finite { SAFETY * (self.settings.tolerance / error).cbrt() } else { LARGEST_SHRINK };
+            let factor =
+                if finite { SAFETY * (self.settings.tolerance / error).cbrt() } else { LARGEST_SHRINK };
             if !finite || error > REJECT * self.settings.tolerance {
                 h *= factor.clamp(LARGEST_SHRINK, SAFETY);
                 self.counters.rejections += 1;
@@ -264,7 +266,13 @@ impl<'a> Run<'a> {
     }
 
     /// Finds the end position of a step: the probe's current point afterwards.
-    fn position(&mut self, h: f64, accept: f64, max_trials: usize, probe: &mut dyn Probe) -> Option<Solution> {
+    fn position(
+        &mut self,
+        h: f64,
+        accept: f64,
+        max_trials: usize,
+        probe: &mut dyn Probe,
+    ) -> Option<Solution> {
         self.base.copy_from_slice(&self.theta);
         axpy(h, &self.v, &mut self.base);
         let half_square = 0.5 * h * h;

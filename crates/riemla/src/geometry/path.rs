@@ -33,7 +33,8 @@ impl PathRecorder {
             }
             let s = if h > 0.0 { (wanted - *t0) / h } else { 1.0 };
             let (s2, s3) = (s * s, s * s * s);
-            let weights = [2.0 * s3 - 3.0 * s2 + 1.0, h * (s3 - 2.0 * s2 + s), 3.0 * s2 - 2.0 * s3, h * (s3 - s2)];
+            let weights =
+                [2.0 * s3 - 3.0 * s2 + 1.0, h * (s3 - 2.0 * s2 + s), 3.0 * s2 - 2.0 * s3, h * (s3 - s2)];
             let point = (0..theta.len())
                 .map(|k| {
                     weights[0] * theta0[k]

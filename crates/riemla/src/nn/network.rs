@@ -48,7 +48,12 @@ impl Network {
             for (suffix, dims) in layer.parameters() {
                 let range = offset..offset + dims.iter().product::<usize>();
                 offset = range.end;
-                network.parameters.push(Parameter { name: format!("{index}.{suffix}"), dims, range, layer: index });
+                network.parameters.push(Parameter {
+                    name: format!("{index}.{suffix}"),
+                    dims,
+                    range,
+                    layer: index,
+                });
             }
             shape = layer.output();
             network.ranges.push(start..offset);
@@ -58,7 +63,11 @@ impl Network {
             return Err(Error::range("number of parameters", 0, "at least 1: add a linear or conv2d layer"));
         }
         if let Shape::Image { .. } = shape {
-            return Err(Error::shape("output of the network", "features (end with flatten or linear)", shape));
+            return Err(Error::shape(
+                "output of the network",
+                "features (end with flatten or linear)",
+                shape,
+            ));
         }
         Ok(network)
     }

@@ -122,7 +122,14 @@ impl Network {
     }
 
     /// Adds Jᵀu to `gradient`; u is the seed of `adjoint`.
-    pub fn backward(&self, theta: &[f64], x: &[f64], values: &Trace, adjoint: &mut Adjoint, gradient: &mut [f64]) {
+    pub fn backward(
+        &self,
+        theta: &[f64],
+        x: &[f64],
+        values: &Trace,
+        adjoint: &mut Adjoint,
+        gradient: &mut [f64],
+    ) {
         let first = self.first_parametric();
         for (l, layer) in self.layers.iter().enumerate().skip(first).rev() {
             let at = self.at(l, theta, x, values);
@@ -188,7 +195,12 @@ impl Network {
             layer.per_sample_gradient(at, &adjoint.above[..at.y.len()], &mut own);
             copy_subset(&own, range, subset, at.n, out);
             if l > lowest {
-                layer.backward(at, &adjoint.above[..at.y.len()], Some(&mut adjoint.below[..at.x.len()]), None);
+                layer.backward(
+                    at,
+                    &adjoint.above[..at.y.len()],
+                    Some(&mut adjoint.below[..at.x.len()]),
+                    None,
+                );
                 adjoint.step_down();
             }
         }

@@ -24,7 +24,11 @@ const MIN_SAMPLES: usize = 32;
 /// Checks the data against network and likelihood.
 pub(super) fn check(network: &Network, data: &Dataset, likelihood: &Likelihood) -> Result<()> {
     if data.features() != network.inputs() {
-        return Err(Error::shape("features per sample", format!("{} network inputs", network.inputs()), data.features()));
+        return Err(Error::shape(
+            "features per sample",
+            format!("{} network inputs", network.inputs()),
+            data.features(),
+        ));
     }
     likelihood.check(network.outputs(), data.targets())
 }
@@ -33,7 +37,9 @@ pub(super) fn check(network: &Network, data: &Dataset, likelihood: &Likelihood) 
 pub(super) fn pack_blocks(network: &Network, data: &Dataset, rows: &[usize]) -> Vec<Block> {
     let largest = (TRACE_NUMBERS / network.trace_len().max(1)).max(MIN_SAMPLES);
     let count = rows.len().div_ceil(largest).max(1);
-    (0..count).map(|b| pack_block(data, &rows[b * rows.len() / count..(b + 1) * rows.len() / count])).collect()
+    (0..count)
+        .map(|b| pack_block(data, &rows[b * rows.len() / count..(b + 1) * rows.len() / count]))
+        .collect()
 }
 
 fn pack_block(data: &Dataset, rows: &[usize]) -> Block {

@@ -100,7 +100,13 @@ impl LinearizedLoss {
     fn loss_in(&self, theta: &[f64], w: &mut Workspace) -> f64 {
         let mut nll = 0.0;
         for (b, block) in self.loss.blocks().iter().enumerate() {
-            nll += self.loss.rule().loss(block.n, &w.outputs[b], &block.targets, &mut w.residuals[b], &mut w.scratch);
+            nll += self.loss.rule().loss(
+                block.n,
+                &w.outputs[b],
+                &block.targets,
+                &mut w.residuals[b],
+                &mut w.scratch,
+            );
         }
         self.loss.scale() * nll + self.loss.prior().value(theta)
     }

@@ -58,7 +58,11 @@ impl NetworkLoss {
         blocks::check(&network, data, &likelihood)?;
         crate::error::check_len("prior's number of weights", network.dim(), prior.dim())?;
         if rows.is_empty() || rows.iter().any(|&row| row >= data.len()) {
-            return Err(Error::range("batch rows", format!("{} rows", rows.len()), format!("between 1 and {} rows, each below that", data.len())));
+            return Err(Error::range(
+                "batch rows",
+                format!("{} rows", rows.len()),
+                format!("between 1 and {} rows, each below that", data.len()),
+            ));
         }
         let blocks = blocks::pack_blocks(&network, data, rows).into();
         let scale = data.len() as f64 / rows.len() as f64;
@@ -71,7 +75,9 @@ impl NetworkLoss {
             crate::error::check_positive("sigma_noise", sigma_noise)?;
         }
         if std::mem::discriminant(&likelihood) != std::mem::discriminant(&self.likelihood) {
-            return Err(Error::Unsupported("the kind of likelihood is fixed once the data are packed".into()));
+            return Err(Error::Unsupported(
+                "the kind of likelihood is fixed once the data are packed".into(),
+            ));
         }
         crate::error::check_len("prior's number of weights", self.network.dim(), prior.dim())?;
         Ok(Self {

@@ -74,7 +74,10 @@ impl Prior {
 
     /// Σ δ v².
     pub fn quadratic(&self, v: &[f64]) -> f64 {
-        self.groups.iter().map(|(range, p)| p * crate::linalg::vector::dot(&v[range.clone()], &v[range.clone()])).sum()
+        self.groups
+            .iter()
+            .map(|(range, p)| p * crate::linalg::vector::dot(&v[range.clone()], &v[range.clone()]))
+            .sum()
     }
 
     /// out += δ θ: the gradient at θ, and the Hessian times θ.

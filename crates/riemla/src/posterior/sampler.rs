@@ -10,7 +10,7 @@ use crate::curvature::Laplace;
 use crate::data::{Dataset, draw_batch};
 use crate::geometry::{Counters, Geodesic, Status, exponential_map};
 use crate::linalg::vector::axpy;
-use crate::objective::{LinearizedLoss, NetworkLoss, Objective as _, Restricted, TwiceDifferentiable};
+use crate::objective::{LinearizedLoss, NetworkLoss, Restricted, TwiceDifferentiable};
 use crate::random::{Purpose, stream};
 use crate::{Error, Result};
 
@@ -199,8 +199,13 @@ impl Posterior {
                 (index, Some(draw))
             })
             .collect();
-        let mut set =
-            SampleSet { method: self.config.method, seed, draws: Vec::new(), failed: Vec::new(), stopped: false };
+        let mut set = SampleSet {
+            method: self.config.method,
+            seed,
+            draws: Vec::new(),
+            failed: Vec::new(),
+            stopped: false,
+        };
         for (index, result) in results {
             match result {
                 Some(Ok(draw)) => set.draws.push(draw),

@@ -62,7 +62,13 @@ impl ClassPrediction {
         let total: Vec<f64> = probabilities.chunks_exact(classes).map(entropy).collect();
         // Mutual information is not negative; rounding can make the difference so.
         let epistemic = total.iter().zip(&aleatoric).map(|(t, a)| (t - a).max(0.0)).collect();
-        Self { classes, probabilities, entropy: total, aleatoric: Some(aleatoric), epistemic: Some(epistemic) }
+        Self {
+            classes,
+            probabilities,
+            entropy: total,
+            aleatoric: Some(aleatoric),
+            epistemic: Some(epistemic),
+        }
     }
 
     /// The probit approximation from means and variances of the outputs (rows × outputs).

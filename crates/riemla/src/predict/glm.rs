@@ -20,8 +20,10 @@ pub struct GlmOutputs {
 pub fn glm_outputs(network: &Network, laplace: &Laplace, inputs: &[f64]) -> Result<GlmOutputs> {
     crate::error::check_len("weights", network.dim(), laplace.theta.len())?;
     let rows = check_inputs(network, inputs)?;
-    let parts: Vec<(Vec<f64>, Vec<f64>)> =
-        blocks(network, inputs, rows).par_iter().map(|(n, x)| block_outputs(network, laplace, *n, x)).collect();
+    let parts: Vec<(Vec<f64>, Vec<f64>)> = blocks(network, inputs, rows)
+        .par_iter()
+        .map(|(n, x)| block_outputs(network, laplace, *n, x))
+        .collect();
     let (mut mean, mut variance) = (Vec::new(), Vec::new());
     for (m, v) in parts {
         mean.extend(m);

@@ -237,7 +237,13 @@ impl Layer for ActivationLayer {
         self.pass(at, d2x, dx.map(|dx| (0.5, dx, dx)), d2y);
     }
 
-    fn backward(&self, at: At<'_>, y_adjoint: &[f64], x_adjoint: Option<&mut [f64]>, _gradient: Option<&mut [f64]>) {
+    fn backward(
+        &self,
+        at: At<'_>,
+        y_adjoint: &[f64],
+        x_adjoint: Option<&mut [f64]>,
+        _gradient: Option<&mut [f64]>,
+    ) {
         if let Some(x_adjoint) = x_adjoint {
             self.pass(at, Some(y_adjoint), None, x_adjoint);
         }

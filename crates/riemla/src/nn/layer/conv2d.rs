@@ -42,7 +42,8 @@ impl Conv2d {
         let columns = 1..=width.saturating_add(2usize.saturating_mul(padding[1]));
         let fits = rows.contains(&kernel[0]) && columns.contains(&kernel[1]);
         if !fits || stride.contains(&0) || channels == 0 || in_channels == 0 {
-            let value = format!("{channels} channels, kernel {kernel:?}, stride {stride:?}, padding {padding:?}");
+            let value =
+                format!("{channels} channels, kernel {kernel:?}, stride {stride:?}, padding {padding:?}");
             let requirement = format!("within the padded {input}, with stride and channels at least 1");
             return Err(Error::range("convolution", value, requirement));
         }

@@ -46,7 +46,13 @@ impl Layer for Flatten {
         copy_or_zero(d2x, d2y);
     }
 
-    fn backward(&self, _at: At<'_>, y_adjoint: &[f64], x_adjoint: Option<&mut [f64]>, _gradient: Option<&mut [f64]>) {
+    fn backward(
+        &self,
+        _at: At<'_>,
+        y_adjoint: &[f64],
+        x_adjoint: Option<&mut [f64]>,
+        _gradient: Option<&mut [f64]>,
+    ) {
         if let Some(x_adjoint) = x_adjoint {
             x_adjoint.copy_from_slice(y_adjoint);
         }

@@ -18,10 +18,18 @@ impl Linear {
     /// A linear layer for vectors of the given shape.
     pub fn new(input: Shape, outputs: usize, bias: bool) -> Result<Self> {
         let Shape::Features(inputs) = input else {
-            return Err(Error::shape("input of a linear layer", "features (add a flatten layer before it)", input));
+            return Err(Error::shape(
+                "input of a linear layer",
+                "features (add a flatten layer before it)",
+                input,
+            ));
         };
         if inputs == 0 || outputs == 0 {
-            return Err(Error::range("size of a linear layer", format!("{inputs}→{outputs}"), "at least 1→1"));
+            return Err(Error::range(
+                "size of a linear layer",
+                format!("{inputs}→{outputs}"),
+                "at least 1→1",
+            ));
         }
         Ok(Self { inputs, outputs, bias })
     }

@@ -61,14 +61,7 @@ pub trait Layer: Send + Sync + std::fmt::Debug {
 
     /// Second Taylor coefficient of the output (half its second derivative) along the curve
     /// with parameters params + t·direction and input x + t·dx + t²·d2x.
-    fn second(
-        &self,
-        at: At<'_>,
-        direction: &[f64],
-        dx: Option<&[f64]>,
-        d2x: Option<&[f64]>,
-        d2y: &mut [f64],
-    );
+    fn second(&self, at: At<'_>, direction: &[f64], dx: Option<&[f64]>, d2x: Option<&[f64]>, d2y: &mut [f64]);
 
     /// The transposed derivative: adds to the parameter gradient and writes the input adjoint,
     /// each only where asked for.

@@ -129,7 +129,13 @@ impl Layer for AveragePool {
         self.apply(at.n, d2x, d2y);
     }
 
-    fn backward(&self, at: At<'_>, y_adjoint: &[f64], x_adjoint: Option<&mut [f64]>, _gradient: Option<&mut [f64]>) {
+    fn backward(
+        &self,
+        at: At<'_>,
+        y_adjoint: &[f64],
+        x_adjoint: Option<&mut [f64]>,
+        _gradient: Option<&mut [f64]>,
+    ) {
         self.transpose(at.n, y_adjoint, x_adjoint);
     }
 
@@ -223,7 +229,13 @@ impl Layer for MaxPool {
         self.select(at, d2x, d2y);
     }
 
-    fn backward(&self, at: At<'_>, y_adjoint: &[f64], x_adjoint: Option<&mut [f64]>, _gradient: Option<&mut [f64]>) {
+    fn backward(
+        &self,
+        at: At<'_>,
+        y_adjoint: &[f64],
+        x_adjoint: Option<&mut [f64]>,
+        _gradient: Option<&mut [f64]>,
+    ) {
         self.scatter(at, y_adjoint, x_adjoint);
     }
 

@@ -6,7 +6,14 @@ use crate::linalg::elementwise::sigmoid;
 pub(super) struct Bernoulli;
 
 impl OutputLoss for Bernoulli {
-    fn loss(&self, _n: usize, f: &[f64], targets: &BlockTargets, residual: &mut [f64], _scratch: &mut [f64]) -> f64 {
+    fn loss(
+        &self,
+        _n: usize,
+        f: &[f64],
+        targets: &BlockTargets,
+        residual: &mut [f64],
+        _scratch: &mut [f64],
+    ) -> f64 {
         sigmoid(f, residual);
         let mut total = 0.0;
         if let BlockTargets::Classes(labels) = targets {

@@ -7,7 +7,14 @@ use crate::linalg::vector::sum;
 pub(super) struct Categorical;
 
 impl OutputLoss for Categorical {
-    fn loss(&self, n: usize, f: &[f64], targets: &BlockTargets, residual: &mut [f64], scratch: &mut [f64]) -> f64 {
+    fn loss(
+        &self,
+        n: usize,
+        f: &[f64],
+        targets: &BlockTargets,
+        residual: &mut [f64],
+        scratch: &mut [f64],
+    ) -> f64 {
         let log_normalizer = &mut scratch[..n];
         softmax_rows(f, n, f.len() / n, residual, log_normalizer);
         let mut total = sum(log_normalizer);
@@ -29,7 +36,8 @@ impl OutputLoss for Categorical {
                 *m += p * d;
             }
         }
-        for ((out, p), d) in out.chunks_exact_mut(n).zip(probabilities.chunks_exact(n)).zip(d.chunks_exact(n)) {
+        for ((out, p), d) in out.chunks_exact_mut(n).zip(probabilities.chunks_exact(n)).zip(d.chunks_exact(n))
+        {
             for (((o, p), d), m) in out.iter_mut().zip(p).zip(d).zip(&*mean) {
                 *o = p * (d - m);
             }

@@ -8,7 +8,14 @@ pub(super) struct Gaussian {
 }
 
 impl OutputLoss for Gaussian {
-    fn loss(&self, _n: usize, f: &[f64], targets: &BlockTargets, residual: &mut [f64], _scratch: &mut [f64]) -> f64 {
+    fn loss(
+        &self,
+        _n: usize,
+        f: &[f64],
+        targets: &BlockTargets,
+        residual: &mut [f64],
+        _scratch: &mut [f64],
+    ) -> f64 {
         let mut total = 0.0;
         if let BlockTargets::Values(values) = targets {
             for ((r, f), y) in residual.iter_mut().zip(f).zip(values) {

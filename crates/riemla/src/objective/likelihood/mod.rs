@@ -26,8 +26,14 @@ pub enum BlockTargets {
 /// (outputs + 1) × n numbers. Law: [`crate::testing::check_likelihood`].
 pub trait OutputLoss: Send + Sync {
     /// Returns the loss and writes ∂loss/∂f.
-    fn loss(&self, n: usize, f: &[f64], targets: &BlockTargets, residual: &mut [f64], scratch: &mut [f64])
-    -> f64;
+    fn loss(
+        &self,
+        n: usize,
+        f: &[f64],
+        targets: &BlockTargets,
+        residual: &mut [f64],
+        scratch: &mut [f64],
+    ) -> f64;
 
     /// Writes Λd.
     fn hessian_product(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]);
@@ -83,7 +89,11 @@ impl Likelihood {
             (Likelihood::Gaussian { sigma_noise }, Targets::Values { outputs: given, .. }) => {
                 check_positive("sigma_noise", *sigma_noise)?;
                 if *given != outputs {
-                    return Err(Error::shape("targets per sample", format!("{outputs} network outputs"), given));
+                    return Err(Error::shape(
+                        "targets per sample",
+                        format!("{outputs} network outputs"),
+                        given,
+                    ));
                 }
                 Ok(())
             }
@@ -91,7 +101,8 @@ impl Likelihood {
                 "a Gaussian likelihood needs real targets; use the categorical one for class labels".into(),
             )),
             (_, Targets::Values { .. }) => Err(Error::Unsupported(
-                "a classification likelihood needs class labels; use the Gaussian one for real targets".into(),
+                "a classification likelihood needs class labels; use the Gaussian one for real targets"
+                    .into(),
             )),
             (_, Targets::Classes(labels)) => self.check_labels(outputs, labels),
         }
