@@ -3,12 +3,14 @@
 //! | to get | use |
 //! |---|---|
 //! | the paper's θ* | [`gradient_descent`] or [`adam`] with its settings |
+//! | a true minimum (MAP) | any of these, then [`lbfgs`] |
 //!
 //! The update rules ([`Rule`]) and learning rates ([`Schedule`]) are shared by full batch and
 //! mini-batch. A run that diverges or gets stuck is data: see [`TrainReport::status`]. `Err` is
 //! for settings that make no sense.
 
 mod full_batch;
+mod lbfgs;
 mod rule;
 mod run;
 mod schedule;
@@ -20,6 +22,7 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 
 pub use full_batch::{Adam, GradientDescent, adam, gradient_descent};
+pub use lbfgs::{Lbfgs, lbfgs};
 pub use rule::Rule;
 pub use schedule::Schedule;
 

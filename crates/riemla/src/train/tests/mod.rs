@@ -1,5 +1,6 @@
 //! Tests of the optimisers, and the problems they share.
 
 mod first_order;
+mod lbfgs;
 mod problems;
 mod record;
