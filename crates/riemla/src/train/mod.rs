@@ -2,7 +2,7 @@
 //!
 //! | to get | use |
 //! |---|---|
-//! | the paper's θ* | [`gradient_descent`] or [`adam`] with its settings |
+//! | the paper's θ* | [`gradient_descent`], [`adam`] or [`minibatch`] with its settings |
 //! | a true minimum (MAP) | any of these, then [`lbfgs`] |
 //!
 //! The update rules ([`Rule`]) and learning rates ([`Schedule`]) are shared by full batch and
@@ -11,6 +11,7 @@
 
 mod full_batch;
 mod lbfgs;
+mod minibatch;
 mod rule;
 mod run;
 mod schedule;
@@ -23,6 +24,7 @@ use serde::Serialize;
 
 pub use full_batch::{Adam, GradientDescent, adam, gradient_descent};
 pub use lbfgs::{Lbfgs, lbfgs};
+pub use minibatch::{BatchProbe, MiniBatch, Stochastic, minibatch};
 pub use rule::Rule;
 pub use schedule::Schedule;
 

@@ -2,5 +2,6 @@
 
 mod first_order;
 mod lbfgs;
+mod minibatch;
 mod problems;
 mod record;

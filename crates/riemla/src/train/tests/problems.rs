@@ -3,6 +3,7 @@
 use crate::linalg::vector::{axpy, dot};
 use crate::objective::Objective;
 use crate::random::{Purpose, fill_normal, stream};
+use crate::train::Stochastic;
 
 pub(super) fn normals(n: usize, index: u64) -> Vec<f64> {
     let mut out = vec![0.0; n];
@@ -115,4 +116,53 @@ pub(super) fn network() -> impl Objective {
         }
         value
     })
+}
+
+/// Σ (xᵢ·θ − yᵢ)²/2 + (δ/2)‖θ‖² with δ = 0.5.
+pub(super) struct LeastSquares {
+    pub(super) x: Vec<[f64; 3]>,
+    pub(super) y: Vec<f64>,
+}
+
+impl LeastSquares {
+    pub(super) fn new(n: usize, noise: f64) -> Self {
+        let x: Vec<[f64; 3]> = normals(3 * n, 6).as_chunks().0.to_vec();
+        let errors = normals(n, 8);
+        let y = x.iter().zip(errors).map(|(x, e)| dot(x, &[1.0, -2.0, 0.5]) + noise * e).collect();
+        Self { x, y }
+    }
+}
+
+impl Stochastic for LeastSquares {
+    fn len(&self) -> usize {
+        self.y.len()
+    }
+    fn dim(&self) -> usize {
+        3
+    }
+    fn batch_value_and_gradient(&self, indices: &[usize], theta: &[f64], gradient: &mut [f64]) -> f64 {
+        let scale = self.len() as f64 / indices.len() as f64;
+        let mut value = 0.25 * dot(theta, theta);
+        gradient.fill(0.0);
+        axpy(0.5, theta, gradient);
+        for &i in indices {
+            let residual = dot(&self.x[i], theta) - self.y[i];
+            value += 0.5 * scale * residual * residual;
+            axpy(scale * residual, &self.x[i], gradient);
+        }
+        value
+    }
+}
+
+impl Objective for LeastSquares {
+    fn dim(&self) -> usize {
+        3
+    }
+    fn value(&self, theta: &[f64]) -> f64 {
+        self.value_and_gradient(theta, &mut [0.0; 3])
+    }
+    fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        let all: Vec<usize> = (0..self.len()).collect();
+        self.batch_value_and_gradient(&all, theta, gradient)
+    }
 }
