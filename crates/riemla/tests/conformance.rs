@@ -143,7 +143,7 @@ fn losses_of_every_likelihood() {
         check_losses(&spec, likelihood, 20, &per_layer);
         check_losses(&spec, likelihood, 1, &PriorPrecision::Scalar(1.0));
     }
-    check_losses(&small_cnn(), Likelihood::Categorical, 12, &PriorPrecision::PerLayer(vec![0.5, 3.0]));
+    check_losses(&small_cnn(), Likelihood::Categorical, 12, &PriorPrecision::PerLayer(vec![0.5, 3.0, 1.0]));
     check_losses(&small_cnn(), GAUSSIAN, 12, &PriorPrecision::Scalar(0.0));
 }
 

@@ -33,7 +33,7 @@ pub fn mlp(sizes: &[usize], activation: Activation) -> Arc<Network> {
     network(&NetworkSpec::mlp(sizes, activation))
 }
 
-/// Convolution with stride and padding, activation, overlapping average pooling, linear: 2 outputs.
+/// Two padded convolutions with overlapping average pooling between them: 2 outputs.
 pub fn small_cnn() -> NetworkSpec {
     NetworkSpec {
         input: Shape::Image { channels: 2, height: 6, width: 5 },
@@ -41,6 +41,8 @@ pub fn small_cnn() -> NetworkSpec {
             LayerSpec::Conv2d { channels: 3, kernel: [3, 2], stride: [1, 1], padding: [1, 0], bias: true },
             LayerSpec::Activation { function: Activation::Tanh },
             LayerSpec::AveragePool { kernel: [2, 2], stride: Some([2, 1]) },
+            LayerSpec::Conv2d { channels: 2, kernel: [2, 2], stride: [1, 1], padding: [0, 1], bias: false },
+            LayerSpec::Activation { function: Activation::Softplus },
             LayerSpec::Flatten,
             LayerSpec::Linear { outputs: 2, bias: true },
         ],
