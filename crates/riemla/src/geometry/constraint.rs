@@ -14,6 +14,8 @@ pub(super) struct Constraint {
     pub slope: f64,
     /// Accept |φ| up to this.
     pub accept: f64,
+    /// Accept |φ| up to this once it no longer falls: the rounding of its terms.
+    pub rounding: f64,
     /// Largest number of trials.
     pub max_trials: usize,
 }
@@ -45,13 +47,14 @@ impl Constraint {
             if let (1, Some((_, first))) = (trial, previous) {
                 contraction = (phi / first).abs();
             }
-            if phi.abs() <= self.accept {
+            let stalled = previous.is_some_and(|(_, last)| phi.abs() > 0.5 * last.abs());
+            if phi.abs() <= self.accept || (stalled && phi.abs() <= self.rounding) {
                 return Some(Solution { lambda, value, contraction });
             }
+            if stalled {
+                return None;
+            }
             if let Some((last_lambda, last_phi)) = previous {
-                if phi.abs() > 0.5 * last_phi.abs() {
-                    return None;
-                }
                 let secant = (phi - last_phi) / (lambda - last_lambda);
                 if secant.is_finite() && secant > 0.0 {
                     slope = secant;

@@ -51,6 +51,8 @@ const ACCEPT: f64 = 20.0;
 /// Largest contraction of the constraint's first correction that the next step should have: the
 /// normal of the graph may turn only so far within a step.
 const CONTRACTION: f64 = 0.15;
+/// Rounding of a loss (a sum over many data), relative to its size.
+const ROUNDING: f64 = 256.0 * f64::EPSILON;
 const MAX_TRIALS: usize = 6;
 const MAX_TRIALS_TIGHT: usize = 60;
 
@@ -195,8 +197,7 @@ impl<'a> Run<'a> {
     fn fixed(&mut self, n: usize, probe: &mut dyn Probe, path: &mut PathRecorder) -> Status {
         let h = 1.0 / n as f64;
         for i in 0..n {
-            let accept = 4.0 * f64::EPSILON * (self.z.abs() + h * self.z_dot.abs());
-            let Some(solution) = self.position(h, accept, MAX_TRIALS_TIGHT, probe) else {
+            let Some(solution) = self.position(h, 0.0, MAX_TRIALS_TIGHT, probe) else {
                 return Status::StepTooSmall;
             };
             let error = self.velocity(h, &solution, probe);
@@ -266,7 +267,8 @@ impl<'a> Run<'a> {
             if error <= REJECT * tolerance {
                 return Some((solution, factor));
             }
-            self.shrink = if error.is_finite() { factor.clamp(LARGEST_SHRINK, SAFETY) } else { LARGEST_SHRINK };
+            self.shrink =
+                if error.is_finite() { factor.clamp(LARGEST_SHRINK, SAFETY) } else { LARGEST_SHRINK };
         }
         self.counters.rejections += 1;
         // Back onto the graph: in a short step, undoing the leftover distance would be a kick.
@@ -303,6 +305,7 @@ impl<'a> Run<'a> {
             half_square,
             slope: half_square * (1.0 + self.gg),
             accept,
+            rounding: ROUNDING * (self.z.abs() + h * self.z_dot.abs() + half_square * self.lambda.abs()),
             max_trials,
         };
         constraint.solve(self.lambda, probe, &mut self.counters.values)
