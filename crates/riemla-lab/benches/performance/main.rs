@@ -1,0 +1,41 @@
+//! Measures speed and accuracy and writes docs/performance.md:
+//! `cargo bench -p riemla-lab --bench performance [-- --quick] [-- --out DIR]`.
+
+mod evaluation;
+mod integrators;
+mod model;
+mod scaling;
+mod timing;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+const INTRODUCTION: &str = "# Performance
+
+Written by `cargo bench -p riemla-lab --bench performance`; do not edit. Times are the CPU time of one
+thread unless said otherwise, f64 throughout, the fastest of several repetitions. Ratios were
+measured in one run.
+";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let quick = arguments.iter().any(|a| a == "--quick");
+    let out = arguments.iter().position(|a| a == "--out").and_then(|i| arguments.get(i + 1));
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let out = out.map_or(root.join("docs"), PathBuf::from);
+    let mut page = INTRODUCTION.to_string();
+    let _ = writeln!(page, "\nMachine: {}; riemla {}.\n", timing::machine(), env!("CARGO_PKG_VERSION"));
+    page += &evaluation::section();
+    page += &integrators::samples_section(&root, quick);
+    let (text, svg) = integrators::work_precision_section(&root, quick);
+    page += &text;
+    page += &scaling::section(&root, quick);
+    let written = std::fs::create_dir_all(out.join("images"))
+        .and_then(|()| std::fs::write(out.join("performance.md"), &page))
+        .and_then(|()| std::fs::write(out.join("images/work-precision.svg"), &svg));
+    if let Err(error) = written {
+        eprintln!("cannot write to {}: {error}", out.display());
+        std::process::exit(1);
+    }
+    println!("{page}");
+}

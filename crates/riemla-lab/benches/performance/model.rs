@@ -1,0 +1,48 @@
+//! The paper's banana problem: 265 points of the banana data, network 2-16-16-2.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
+use riemla::data::Dataset;
+use riemla::nn::{Activation, Network, NetworkSpec};
+use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
+use riemla::train::{GradientDescent, Schedule, gradient_descent, silent};
+
+pub struct Banana {
+    pub data: Arc<Dataset>,
+    pub network: Arc<Network>,
+    pub loss: NetworkLoss,
+    pub theta: Vec<f64>,
+}
+
+/// Trained by the paper's protocol: 2500 epochs of gradient descent, rate 1e-3, weight decay 1e-2.
+pub fn banana(root: &Path) -> Banana {
+    let path = root.join("testdata/banana.npz");
+    let mut archive =
+        npyz::npz::NpzArchive::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let x: Vec<f64> = archive.by_name("x").unwrap().unwrap().into_vec().unwrap();
+    let y: Vec<i64> = archive.by_name("y").unwrap().unwrap().into_vec().unwrap();
+    let data = Arc::new(Dataset::classification(x, 2, y.iter().map(|&y| y as usize).collect()).unwrap());
+    let network = Arc::new(Network::new(&NetworkSpec::mlp(&[2, 16, 16, 2], Activation::Tanh)).unwrap());
+    let prior = Prior::isotropic(1e-2, network.dim()).unwrap();
+    let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior).unwrap();
+    let mut theta = network.initialize(0);
+    let descent = GradientDescent {
+        learning_rate: Schedule::Constant(1e-3),
+        epochs: 2500,
+        ..GradientDescent::default()
+    };
+    gradient_descent(&loss, &mut theta, &descent, &mut silent).unwrap();
+    Banana { data, network, loss, theta }
+}
+
+impl Banana {
+    /// The Laplace approximation with the prior optimised, or fixed at the paper's 0.02.
+    pub fn laplace(&self, optimized: bool) -> Arc<Laplace> {
+        let fixed = PriorChoice::Fixed(PriorPrecision::Scalar(0.02));
+        let prior = if optimized { PriorChoice::Optimize } else { fixed };
+        let config = LaplaceConfig { prior, ..LaplaceConfig::default() };
+        Arc::new(Laplace::fit(&self.loss, &self.theta, &config).unwrap())
+    }
+}
