@@ -1,41 +1,61 @@
 //! An objective on some of the parameters, the others held fixed.
 
-use super::{Objective, TwiceDifferentiable};
+use super::pool::Pool;
+use super::{Objective, Probe, TwiceDifferentiable};
 
 /// φ(s) = L(θ with its chosen entries replaced by s).
 pub struct Restricted<'a, O: ?Sized> {
     objective: &'a O,
     fixed: &'a [f64],
     indices: Vec<usize>,
+    pool: Pool<Full>,
+}
+
+/// Full-length vectors for one evaluation.
+struct Full {
+    point: Vec<f64>,
+    direction: Vec<f64>,
+    result: Vec<f64>,
 }
 
 impl<'a, O: Objective + ?Sized> Restricted<'a, O> {
     /// Frees the entries `indices` of `fixed`.
     pub fn new(objective: &'a O, fixed: &'a [f64], indices: Vec<usize>) -> Self {
-        Self { objective, fixed, indices }
+        Self { objective, fixed, indices, pool: Pool::default() }
     }
 
     /// The full vector for chosen entries `s`.
     pub fn embed(&self, s: &[f64]) -> Vec<f64> {
         let mut full = self.fixed.to_vec();
-        for (&k, v) in self.indices.iter().zip(s) {
-            full[k] = *v;
-        }
+        self.scatter(s, &mut full);
         full
     }
 
-    fn embed_direction(&self, v: &[f64]) -> Vec<f64> {
-        let mut full = vec![0.0; self.fixed.len()];
-        for (&k, v) in self.indices.iter().zip(v) {
+    fn full(&self) -> Full {
+        let zeros = vec![0.0; self.fixed.len()];
+        Full { point: self.fixed.to_vec(), direction: zeros.clone(), result: zeros }
+    }
+
+    fn scatter(&self, s: &[f64], full: &mut [f64]) {
+        for (&k, v) in self.indices.iter().zip(s) {
             full[k] = *v;
         }
-        full
     }
 
     fn gather(&self, full: &[f64], out: &mut [f64]) {
         for (o, &k) in out.iter_mut().zip(&self.indices) {
             *o = full[k];
         }
+    }
+
+    fn with_full<R>(&self, s: &[f64], f: impl FnOnce(&mut Full) -> R) -> R {
+        self.pool.with(
+            || self.full(),
+            |full| {
+                self.scatter(s, &mut full.point);
+                f(full)
+            },
+        )
     }
 }
 
@@ -45,25 +65,77 @@ impl<O: Objective + ?Sized> Objective for Restricted<'_, O> {
     }
 
     fn value(&self, s: &[f64]) -> f64 {
-        self.objective.value(&self.embed(s))
+        self.with_full(s, |full| self.objective.value(&full.point))
     }
 
     fn value_and_gradient(&self, s: &[f64], gradient: &mut [f64]) -> f64 {
-        let mut full = vec![0.0; self.fixed.len()];
-        let value = self.objective.value_and_gradient(&self.embed(s), &mut full);
-        self.gather(&full, gradient);
-        value
+        self.with_full(s, |full| {
+            let value = self.objective.value_and_gradient(&full.point, &mut full.result);
+            self.gather(&full.result, gradient);
+            value
+        })
+    }
+
+    fn probe(&self) -> Box<dyn Probe + '_> {
+        let scatter = |s: &[f64], full: &mut [f64]| self.scatter(s, full);
+        let gather = |full: &[f64], out: &mut [f64]| self.gather(full, out);
+        Box::new(RestrictedProbe { inner: self.objective.probe(), full: self.full(), scatter, gather })
     }
 }
 
 impl<O: TwiceDifferentiable + ?Sized> TwiceDifferentiable for Restricted<'_, O> {
     fn curvature_along(&self, s: &[f64], v: &[f64]) -> f64 {
-        self.objective.curvature_along(&self.embed(s), &self.embed_direction(v))
+        self.with_full(s, |full| {
+            self.scatter(v, &mut full.direction);
+            self.objective.curvature_along(&full.point, &full.direction)
+        })
     }
 
     fn hvp(&self, s: &[f64], v: &[f64], out: &mut [f64]) {
-        let mut full = vec![0.0; self.fixed.len()];
-        self.objective.hvp(&self.embed(s), &self.embed_direction(v), &mut full);
-        self.gather(&full, out);
+        self.with_full(s, |full| {
+            self.scatter(v, &mut full.direction);
+            self.objective.hvp(&full.point, &full.direction, &mut full.result);
+            self.gather(&full.result, out);
+        });
+    }
+
+    fn gradient_and_curvature(&self, s: &[f64], v: &[f64], gradient: &mut [f64]) -> f64 {
+        self.with_full(s, |full| {
+            self.scatter(v, &mut full.direction);
+            let curvature =
+                self.objective.gradient_and_curvature(&full.point, &full.direction, &mut full.result);
+            self.gather(&full.result, gradient);
+            curvature
+        })
+    }
+}
+
+/// The probe of the whole objective, seen through the chosen entries.
+struct RestrictedProbe<'a, S, G> {
+    inner: Box<dyn Probe + 'a>,
+    full: Full,
+    scatter: S,
+    gather: G,
+}
+
+impl<S: Fn(&[f64], &mut [f64]), G: Fn(&[f64], &mut [f64])> Probe for RestrictedProbe<'_, S, G> {
+    fn value(&mut self, s: &[f64]) -> f64 {
+        (self.scatter)(s, &mut self.full.point);
+        self.inner.value(&self.full.point)
+    }
+
+    fn set_line(&mut self, base: &[f64], direction: &[f64]) {
+        (self.scatter)(base, &mut self.full.point);
+        (self.scatter)(direction, &mut self.full.direction);
+        self.inner.set_line(&self.full.point, &self.full.direction);
+    }
+
+    fn value_on_line(&mut self, t: f64) -> f64 {
+        self.inner.value_on_line(t)
+    }
+
+    fn gradient(&mut self, gradient: &mut [f64]) {
+        self.inner.gradient(&mut self.full.result);
+        (self.gather)(&self.full.result, gradient);
     }
 }

@@ -62,6 +62,7 @@ pub fn monte_carlo(
     if thetas.is_empty() {
         return Err(Error::range("number of draws", 0, "at least 1"));
     }
+    likelihood.check_outputs(network.outputs())?;
     let per_draw = match forward {
         Forward::Exact => outputs(network, thetas, inputs)?,
         Forward::Linearized(center) => linearized_outputs(network, center, thetas, inputs)?,

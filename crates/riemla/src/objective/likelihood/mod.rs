@@ -87,9 +87,9 @@ impl Likelihood {
 
     /// Checks that targets fit this likelihood and a network with `outputs` outputs.
     pub fn check(&self, outputs: usize, targets: &Targets) -> Result<()> {
+        self.check_outputs(outputs)?;
         match (self, targets) {
-            (Likelihood::Gaussian { sigma_noise }, Targets::Values { outputs: given, .. }) => {
-                check_positive("sigma_noise", *sigma_noise)?;
+            (Likelihood::Gaussian { .. }, Targets::Values { outputs: given, .. }) => {
                 if *given != outputs {
                     return Err(Error::shape(
                         "targets per sample",
@@ -110,12 +110,20 @@ impl Likelihood {
         }
     }
 
+    /// Checks that a network with `outputs` outputs can have this likelihood.
+    pub fn check_outputs(&self, outputs: usize) -> Result<()> {
+        let (valid, hint) = match self {
+            Likelihood::Categorical => (outputs >= 2, "at least 2 for categorical (or use bernoulli)"),
+            Likelihood::Bernoulli => (outputs == 1, "1 for bernoulli (or use categorical)"),
+            Likelihood::Gaussian { sigma_noise } => {
+                check_positive("sigma_noise", *sigma_noise)?;
+                (outputs >= 1, "at least 1")
+            }
+        };
+        if valid { Ok(()) } else { Err(Error::range("number of network outputs", outputs, hint)) }
+    }
+
     fn check_labels(&self, outputs: usize, labels: &[usize]) -> Result<()> {
-        let valid = if *self == Likelihood::Bernoulli { outputs == 1 } else { outputs >= 2 };
-        if !valid {
-            let hint = "1 for bernoulli, at least 2 for categorical";
-            return Err(Error::range("number of network outputs", outputs, hint));
-        }
         let classes = self.classes(outputs).unwrap_or(0);
         match labels.iter().position(|&label| label >= classes) {
             None => Ok(()),
