@@ -45,6 +45,7 @@ pub mod posterior;
 pub mod predict;
 pub mod random;
 pub mod score;
+mod strict;
 pub mod testing;
 pub mod train;
 

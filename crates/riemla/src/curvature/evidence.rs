@@ -74,6 +74,7 @@ impl Evidence {
     /// The log marginal likelihood at prior precision δ and, in regression, noise σ.
     pub fn log_marginal_likelihood(&self, prior_precision: f64, sigma_noise: Option<f64>) -> Result<f64> {
         crate::error::check_positive("prior_precision", prior_precision)?;
+        sigma_noise.map_or(Ok(()), |sigma| crate::error::check_positive("sigma_noise", sigma))?;
         let factor = self.rescale(sigma_noise);
         let mut log_det = 0.0;
         for (i, value) in self.eigenvalues.iter().enumerate() {

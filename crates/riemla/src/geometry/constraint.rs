@@ -22,6 +22,8 @@ pub(super) struct Constraint {
 pub(super) struct Solution {
     pub lambda: f64,
     pub value: f64,
+    /// |φ| of the second trial over that of the first: how far the graph is from its tangent plane.
+    pub contraction: f64,
 }
 
 impl Constraint {
@@ -32,15 +34,19 @@ impl Constraint {
         let mut lambda = start;
         let mut slope = self.slope;
         let mut previous: Option<(f64, f64)> = None;
-        for _ in 0..self.max_trials {
+        let mut contraction = 0.0;
+        for trial in 0..self.max_trials {
             let value = probe.value_on_line(lambda);
             *trials += 1;
             let phi = self.rise + self.half_square * lambda - self.strength * value;
             if !phi.is_finite() {
                 return None;
             }
+            if let (1, Some((_, first))) = (trial, previous) {
+                contraction = (phi / first).abs();
+            }
             if phi.abs() <= self.accept {
-                return Some(Solution { lambda, value });
+                return Some(Solution { lambda, value, contraction });
             }
             if let Some((last_lambda, last_phi)) = previous {
                 if phi.abs() > 0.5 * last_phi.abs() {

@@ -21,6 +21,16 @@ pub enum Integrator {
     DormandPrince(DormandPrince),
 }
 
+impl Integrator {
+    /// Checks the settings.
+    pub fn validate(&self) -> Result<()> {
+        match self {
+            Integrator::ConstrainedLeapfrog(leapfrog) => leapfrog.validate(),
+            Integrator::DormandPrince(solver) => solver.validate(),
+        }
+    }
+}
+
 impl Default for Integrator {
     fn default() -> Self {
         Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog::default())

@@ -2,8 +2,10 @@
 //!
 //! A geodesic of I + a²∇L∇Lᵀ is a free particle (θ, z) held on the graph z = aL(θ): q̈ = λ(−a∇L, 1).
 //! Each step finds the scalar λ that ends on the graph (values only, along a line), then projects
-//! the velocity onto the tangent plane there (one gradient). Symmetric, second order; design and
-//! measurements in docs/decisions/0004-constrained-leapfrog.md.
+//! the velocity onto the tangent plane there (one gradient). Symmetric, second order. A small
+//! residual of the constraint is carried along and made good in the next step, so that it does not
+//! add up; steps are limited by the error and by how far the normal turns. Measurements and refused
+//! variants: docs/decisions/0004-constrained-leapfrog.md.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +32,7 @@ pub struct ConstrainedLeapfrog {
 
 impl Default for ConstrainedLeapfrog {
     fn default() -> Self {
-        Self { tolerance: 1e-4, max_steps: 100_000, fixed_steps: None }
+        Self { tolerance: 1e-6, max_steps: 100_000, fixed_steps: None }
     }
 }
 
@@ -44,6 +46,11 @@ const CONSTRAINT_SHRINK: f64 = 0.4;
 const REJECT: f64 = 1.5;
 /// First step: turn by about this angle.
 const FIRST_ANGLE: f64 = 0.1;
+/// Residual of the constraint that is accepted, relative to tolerance, step, speed and slope.
+const ACCEPT: f64 = 20.0;
+/// Largest contraction of the constraint's first correction that the next step should have: the
+/// normal of the graph may turn only so far within a step.
+const CONTRACTION: f64 = 0.15;
 const MAX_TRIALS: usize = 6;
 const MAX_TRIALS_TIGHT: usize = 60;
 
@@ -112,18 +119,16 @@ struct Run<'a> {
     loss: f64,
     z: f64,
     z_dot: f64,
-    /// Multipliers of recent steps with the times they stand for, the newest first.
-    history: [(f64, f64); HISTORY],
-    known: usize,
+    /// Multiplier of the last step: where the next search starts.
+    lambda: f64,
+    /// Factor on the step after a rejection.
+    shrink: f64,
     counters: Counters,
     base: Vec<f64>,
     direction: Vec<f64>,
     next_v: Vec<f64>,
     next_g: Vec<f64>,
 }
-
-/// Points used to extrapolate the multiplier.
-const HISTORY: usize = 3;
 
 impl<'a> Run<'a> {
     fn start(
@@ -146,8 +151,8 @@ impl<'a> Run<'a> {
             loss: 0.0,
             z: 0.0,
             z_dot: 0.0,
-            history: [(0.0, 0.0); HISTORY],
-            known: 1,
+            lambda: 0.0,
+            shrink: CONSTRAINT_SHRINK,
             counters: Counters::default(),
             base: zeros.clone(),
             direction: zeros.clone(),
@@ -161,7 +166,7 @@ impl<'a> Run<'a> {
         run.gg = dot(&run.g, &run.g);
         run.z_dot = dot(&run.g, v);
         run.speed = (dot(v, v) + run.z_dot * run.z_dot).sqrt();
-        run.history[0].1 = run.first_multiplier(probe);
+        run.lambda = run.first_multiplier(probe);
         run.counters.gradients = 2;
         run
     }
@@ -210,7 +215,7 @@ impl<'a> Run<'a> {
             self.t = 1.0;
             return Status::Reached;
         }
-        let turning = self.history[0].1.abs() * (1.0 + self.gg).sqrt();
+        let turning = self.lambda.abs() * (1.0 + self.gg).sqrt();
         let mut h = (FIRST_ANGLE * self.speed / turning).min(0.1);
         let mut may_grow = true;
         let mut finite = true;
@@ -219,27 +224,21 @@ impl<'a> Run<'a> {
             if h < f64::EPSILON {
                 return if finite { Status::StepTooSmall } else { Status::NonFinite };
             }
-            let Some((solution, error)) = self.try_step(h, probe) else {
-                h *= CONSTRAINT_SHRINK;
-                self.counters.rejections += 1;
+            let attempt = self.try_step(h, probe);
+            finite = attempt.as_ref().is_none_or(|(_, error)| error.is_finite());
+            let Some((solution, factor)) = self.judge(attempt) else {
+                h *= self.shrink;
                 may_grow = false;
                 continue;
             };
-            finite = error.is_finite();
-            let factor =
-                if finite { SAFETY * (self.settings.tolerance / error).cbrt() } else { LARGEST_SHRINK };
-            if !finite || error > REJECT * self.settings.tolerance {
-                h *= factor.clamp(LARGEST_SHRINK, SAFETY);
-                self.counters.rejections += 1;
-                may_grow = false;
-                continue;
-            }
+            let steepest = CONTRACTION / solution.contraction;
             self.accept(h, solution, true);
             path.push(self.t, &self.theta, &self.v);
             if self.t >= 1.0 {
                 return Status::Reached;
             }
-            h *= factor.clamp(LARGEST_SHRINK, if may_grow { LARGEST_GROWTH } else { 1.0 });
+            let growth = if may_grow { LARGEST_GROWTH } else { 1.0 };
+            h *= factor.min(steepest).clamp(LARGEST_SHRINK, growth);
             may_grow = true;
         }
         Status::StepLimit
@@ -257,9 +256,27 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// An accepted attempt with the factor its error suggests for the next step; or `None`, and the
+    /// factor for the next attempt in `shrink`.
+    fn judge(&mut self, attempt: Option<(Solution, f64)>) -> Option<(Solution, f64)> {
+        let tolerance = self.settings.tolerance;
+        self.shrink = CONSTRAINT_SHRINK;
+        if let Some((solution, error)) = attempt {
+            let factor = SAFETY * (tolerance / error).cbrt();
+            if error <= REJECT * tolerance {
+                return Some((solution, factor));
+            }
+            self.shrink = if error.is_finite() { factor.clamp(LARGEST_SHRINK, SAFETY) } else { LARGEST_SHRINK };
+        }
+        self.counters.rejections += 1;
+        // Back onto the graph: in a short step, undoing the leftover distance would be a kick.
+        self.z = self.strength * self.loss;
+        None
+    }
+
     /// A step without committing to it; the error is relative to the speed.
     fn try_step(&mut self, h: f64, probe: &mut dyn Probe) -> Option<(Solution, f64)> {
-        let accept = ACCEPT * self.settings.tolerance * self.speed * (1.0 + self.gg).sqrt();
+        let accept = ACCEPT * self.settings.tolerance * h * self.speed * (1.0 + self.gg).sqrt();
         let solution = self.position(h, accept, MAX_TRIALS, probe)?;
         let error = self.velocity(h, &solution, probe);
         Some((solution, error))
@@ -288,7 +305,7 @@ impl<'a> Run<'a> {
             accept,
             max_trials,
         };
-        constraint.solve(self.extrapolate(self.t + h / 3.0), probe, &mut self.counters.values)
+        constraint.solve(self.lambda, probe, &mut self.counters.values)
     }
 
     /// Gradient at the new position and the projected velocity there; returns the local error.
@@ -319,31 +336,16 @@ impl<'a> Run<'a> {
         std::mem::swap(&mut self.g, &mut self.next_g);
         self.gg = dot(&self.g, &self.g);
         self.loss = solution.value;
-        self.z = self.strength * self.loss;
+        self.z += h * self.z_dot + 0.5 * h * h * solution.lambda;
         self.z_dot = dot(&self.g, &self.v);
         if rescale {
             let factor = self.speed / (dot(&self.v, &self.v) + self.z_dot * self.z_dot).sqrt();
             scale(factor, &mut self.v);
             self.z_dot *= factor;
         }
-        self.history.rotate_right(1);
-        self.history[0] = (self.t + h / 3.0, solution.lambda);
-        self.known = (self.known + 1).min(HISTORY);
+        self.lambda = solution.lambda;
         let rest = 1.0 - self.t;
         self.t = if h >= rest { 1.0 } else { self.t + h };
         self.counters.steps += 1;
     }
-
-    /// The multiplier expected at time `t`: the polynomial through the last few.
-    fn extrapolate(&self, t: f64) -> f64 {
-        let points = &self.history[..self.known];
-        let weight = |i: usize| -> f64 {
-            let others = points.iter().enumerate().filter(|(j, _)| *j != i);
-            others.map(|(_, (tj, _))| (t - tj) / (points[i].0 - tj)).product()
-        };
-        points.iter().enumerate().map(|(i, (_, lambda))| weight(i) * lambda).sum()
-    }
 }
-
-/// Accepted residual of the constraint relative to tolerance, speed and slope of the graph.
-const ACCEPT: f64 = 0.1;

@@ -32,7 +32,7 @@ impl<'a, O: TwiceDifferentiable + ?Sized> LossMetric<'a, O> {
     }
 }
 
-pub(super) fn check_strength(strength: f64) -> crate::Result<()> {
+pub(crate) fn check_strength(strength: f64) -> crate::Result<()> {
     if strength.is_finite() && strength >= 0.0 {
         Ok(())
     } else {

@@ -12,6 +12,7 @@ mod path;
 
 pub use exponential::{Integrator, exponential_map};
 pub use leapfrog::ConstrainedLeapfrog;
+pub(crate) use metric::check_strength;
 pub use metric::{LossMetric, Metric};
 
 use serde::{Deserialize, Serialize};

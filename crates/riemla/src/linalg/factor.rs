@@ -16,20 +16,26 @@ pub struct Cholesky {
 impl Cholesky {
     /// Factorises a symmetric matrix (its lower triangle is read).
     ///
+    /// A matrix that is singular to rounding counts as not positive definite, whichever sign
+    /// rounding gave its pivots.
     /// `what` and `remedy` go into the error when the matrix is not positive definite.
     pub fn new(what: &str, remedy: &str, matrix: &Matrix) -> Result<Self> {
         crate::error::check_finite(what, matrix.as_slice())?;
-        match matrix.view().llt(Side::Lower) {
-            Ok(llt) => Ok(Self { factor: llt.L().to_owned() }),
-            Err(faer::linalg::solvers::LltError::NonPositivePivot { index }) => {
-                Err(Error::NotPositiveDefinite {
-                    what: what.into(),
-                    pivot: index,
-                    dim: matrix.rows(),
-                    value: failing_pivot(matrix, index),
-                    remedy: remedy.into(),
-                })
-            }
+        let error = |pivot, value| Error::NotPositiveDefinite {
+            what: what.into(),
+            pivot,
+            dim: matrix.rows(),
+            value,
+            remedy: remedy.into(),
+        };
+        let llt = matrix.view().llt(Side::Lower).map_err(|failure| {
+            let faer::linalg::solvers::LltError::NonPositivePivot { index } = failure;
+            error(index, failing_pivot(matrix, index))
+        })?;
+        let factor = llt.L().to_owned();
+        match rounding_pivot(matrix, &factor) {
+            None => Ok(Self { factor }),
+            Some(index) => Err(error(index, factor[(index, index)].powi(2))),
         }
     }
 
@@ -72,6 +78,12 @@ impl Cholesky {
     pub fn log_det(&self) -> f64 {
         (0..self.dim()).map(|i| 2.0 * self.factor[(i, i)].ln()).sum()
     }
+}
+
+/// The first pivot that is no larger than the rounding errors it was computed with.
+fn rounding_pivot(matrix: &Matrix, factor: &faer::Mat<f64>) -> Option<usize> {
+    let relative = matrix.rows() as f64 * f64::EPSILON;
+    (0..matrix.rows()).find(|&i| factor[(i, i)].powi(2) <= relative * matrix[(i, i)])
 }
 
 /// The pivot at which elimination stopped, recomputed for the error message.
@@ -120,6 +132,19 @@ mod tests {
         let Error::NotPositiveDefinite { pivot, value, .. } = error else { panic!("{error}") };
         assert_eq!(pivot, 1);
         assert!((value + 3.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn a_matrix_that_is_singular_to_rounding_is_not_positive_definite() {
+        // Rank one; rounding leaves a last pivot of either sign, or exactly 0.
+        for x in [0.1, 0.3, 0.7, 1.1, 1.3, 1e-9] {
+            let p = Matrix::from_columns(2, 2, vec![x * x, x, x, 1.0]);
+            let error = Cholesky::new("P", "", &p).unwrap_err();
+            assert!(matches!(error, Error::NotPositiveDefinite { pivot: 1, .. }), "{x}: {error}");
+        }
+        // Badly scaled is not singular.
+        let p = Matrix::from_columns(2, 2, vec![1e-20, 1e-11, 1e-11, 1.0]);
+        assert!(Cholesky::new("P", "", &p).is_ok());
     }
 
     #[test]

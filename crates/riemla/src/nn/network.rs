@@ -107,6 +107,11 @@ impl Network {
         self.ranges.iter().filter(|range| !range.is_empty()).cloned().collect()
     }
 
+    /// Every layer with the range of its parameters, empty for layers without.
+    pub fn layers(&self) -> impl Iterator<Item = (&dyn Layer, Range<usize>)> {
+        self.layers.iter().map(|layer| &**layer).zip(self.ranges.iter().cloned())
+    }
+
     /// Index of the first layer with parameters: below it nothing depends on them.
     pub(super) fn first_parametric(&self) -> usize {
         self.ranges.iter().position(|range| !range.is_empty()).unwrap_or(0)

@@ -133,7 +133,7 @@ impl Network {
         let first = self.first_parametric();
         for (l, layer) in self.layers.iter().enumerate().skip(first).rev() {
             let at = self.at(l, theta, x, values);
-            let below = (l > first).then_some(&mut adjoint.below[..at.x.len()]);
+            let below = (l > first).then(|| &mut adjoint.below[..at.x.len()]);
             let gradient = Some(&mut gradient[self.ranges[l].clone()]);
             layer.backward(at, &adjoint.above[..at.y.len()], below, gradient);
             adjoint.step_down();
@@ -163,7 +163,7 @@ impl Network {
                 inner.then(|| tangents.outputs[l - 1].as_slice()),
                 y_adjoint,
                 &d_adjoint.above[..at.y.len()],
-                inner.then_some(&mut d_adjoint.below[..at.x.len()]),
+                inner.then(|| &mut d_adjoint.below[..at.x.len()]),
                 &mut d_gradient[range],
             );
             if inner {

@@ -95,6 +95,7 @@ pub enum LayerSpec {
         stride: Option<[usize; 2]>,
     },
     /// Image to vector.
+    #[serde(deserialize_with = "crate::strict::no_fields")]
     Flatten,
     /// An elementwise function.
     Activation {

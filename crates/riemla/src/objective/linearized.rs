@@ -214,9 +214,9 @@ impl TwiceDifferentiable for LinearizedLoss {
     fn gradient_and_curvature(&self, theta: &[f64], v: &[f64], gradient: &mut [f64]) -> f64 {
         self.with_workspace(|w| {
             self.outputs_in(theta, w);
-            self.loss_in(theta, w);
+            let value = self.loss_in(theta, w);
             self.gradient_in(theta, w, gradient);
-            self.curvature_in(v, w)
+            if value.is_finite() { self.curvature_in(v, w) } else { f64::NAN }
         })
     }
 }

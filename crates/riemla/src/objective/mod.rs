@@ -48,9 +48,10 @@ pub trait TwiceDifferentiable: Objective {
     fn hvp(&self, theta: &[f64], v: &[f64], out: &mut [f64]);
 
     /// Writes the gradient and returns vᵀHv: what the geodesic equation needs, in one pass
-    /// where the implementation can share work.
+    /// where the implementation can share work. NaN outside the domain, where the value is not
+    /// finite but the derivatives may be: integrators that ask for no values must notice.
     fn gradient_and_curvature(&self, theta: &[f64], v: &[f64], gradient: &mut [f64]) -> f64 {
-        self.value_and_gradient(theta, gradient);
-        self.curvature_along(theta, v)
+        let value = self.value_and_gradient(theta, gradient);
+        if value.is_finite() { self.curvature_along(theta, v) } else { f64::NAN }
     }
 }

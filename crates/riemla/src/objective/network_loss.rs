@@ -305,14 +305,15 @@ impl TwiceDifferentiable for NetworkLoss {
     fn gradient_and_curvature(&self, theta: &[f64], v: &[f64], gradient: &mut [f64]) -> f64 {
         self.with_workspace(|w| {
             gradient.fill(0.0);
-            let mut total = 0.0;
+            let (mut nll, mut total) = (0.0, 0.0);
             for b in 0..self.blocks.len() {
-                self.forward_block(b, theta, w);
+                nll += self.forward_block(b, theta, w);
                 total += self.curvature_block(b, theta, v, w);
                 self.backward_block(b, theta, w, gradient);
             }
             self.finish_gradient(theta, gradient);
-            self.scale * total + self.prior.quadratic(v)
+            let inside = nll.is_finite() && self.prior.value(theta).is_finite();
+            if inside { self.scale * total + self.prior.quadratic(v) } else { f64::NAN }
         })
     }
 }

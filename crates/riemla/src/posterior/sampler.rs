@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::{Draw, GeodesicSummary, Method, PosteriorConfig, SampleSet, Unfinished};
 use crate::curvature::Laplace;
 use crate::data::{Dataset, draw_batch};
-use crate::geometry::{Counters, Geodesic, Status, exponential_map};
+use crate::geometry::{Counters, Geodesic, Status, check_strength, exponential_map};
 use crate::linalg::vector::axpy;
 use crate::objective::{LinearizedLoss, NetworkLoss, Restricted, TwiceDifferentiable};
 use crate::random::{Purpose, stream};
@@ -51,8 +51,14 @@ impl Posterior {
                 let message = format!("batches go with riem-la and lin-riem-la, not with {}", config.method);
                 return Err(Error::Unsupported(message));
             }
-            // Reports a bad batch now rather than at the first draw.
+            // Reports data that do not fit, or a bad batch, now rather than at the first draw.
+            let (network, prior) = (loss.network().clone(), loss.prior().clone());
+            NetworkLoss::on_batch(network, &data, &[0], loss.likelihood(), prior)?;
             draw_batch(&data, batch.size, batch.stratified, &mut stream(0, Purpose::Batch, 0))?;
+        }
+        if config.method.is_riemannian() {
+            check_strength(config.strength)?;
+            config.integrator.validate()?;
         }
         let mut posterior = Self { config, laplace, data, loss, objective: None };
         if posterior.config.method.is_riemannian() && posterior.config.batch.is_none() {

@@ -111,12 +111,9 @@ pub fn minibatch(
         pass.shuffle(config.seed, done);
         start.copy_from_slice(theta);
         let rate = config.learning_rate.at(done, config.epochs);
-        let mean = pass.over_data(theta, |gradient, theta| {
-            stepper.step(rate, config.gradient_scale, gradient, theta);
-        });
+        let mean = pass.over_data(theta, |g, theta| stepper.step(rate, config.gradient_scale, g, theta));
         if !mean.is_finite() {
             status = TrainStatus::NonFinite;
-            best.restore(theta);
             break;
         }
         best.offer(&start, mean);
@@ -126,11 +123,11 @@ pub fn minibatch(
             break;
         }
     }
-    let mut level = pass.over_data(theta, |_, _| ());
-    if !level.is_finite() && status != TrainStatus::NonFinite {
+    let mut level = pass.level(theta);
+    if !level.is_finite() || status == TrainStatus::NonFinite {
         status = TrainStatus::NonFinite;
         best.restore(theta);
-        level = pass.over_data(theta, |_, _| ());
+        level = pass.level(theta);
     }
     Ok(run.finish(status, level, pass.evaluations, done))
 }
@@ -163,6 +160,11 @@ impl<'a> Pass<'a> {
             *index = i;
         }
         self.order.shuffle(&mut stream(seed, Purpose::Shuffle, epoch as u64));
+    }
+
+    /// Value and gradient norm for all data.
+    fn level(&mut self, theta: &mut [f64]) -> Level {
+        self.over_data(theta, |_, _| ())
     }
 
     /// Calls `update` with the gradient of each batch; returns value and gradient norm averaged

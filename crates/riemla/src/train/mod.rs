@@ -12,7 +12,6 @@
 mod full_batch;
 mod lbfgs;
 mod minibatch;
-mod network;
 mod rule;
 mod run;
 mod schedule;
@@ -26,7 +25,6 @@ use serde::Serialize;
 pub use full_batch::{Adam, GradientDescent, adam, gradient_descent};
 pub use lbfgs::{Lbfgs, lbfgs};
 pub use minibatch::{BatchProbe, MiniBatch, Stochastic, minibatch};
-pub use network::StochasticLoss;
 pub use rule::Rule;
 pub use schedule::Schedule;
 

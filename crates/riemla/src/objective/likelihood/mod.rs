@@ -52,8 +52,10 @@ pub trait OutputLoss: Send + Sync {
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Likelihood {
     /// Classes through a softmax: one output (logit) per class.
+    #[serde(deserialize_with = "crate::strict::no_fields")]
     Categorical,
     /// Two classes through a sigmoid: a single output, the logit of class 1.
+    #[serde(deserialize_with = "crate::strict::no_fields")]
     Bernoulli,
     /// Real targets with independent Gaussian noise of standard deviation `sigma_noise`.
     Gaussian {

@@ -1,0 +1,223 @@
+//! The law of every contract, for every implementation that ships with the library.
+
+mod models;
+
+use models::{ACTIVATIONS, GAUSSIAN, data, loss, mlp, network, normals, small_cnn};
+use riemla::curvature::{
+    DiagonalPrecision, FullPrecision, Subset, ggn_diagonal, ggn_full, hessian_diagonal, hessian_full,
+};
+use riemla::geometry::LossMetric;
+use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec, Shape};
+use riemla::objective::{
+    BlockTargets, Likelihood, LinearizedLoss, NetworkLoss, Prior, PriorPrecision, Restricted,
+};
+use riemla::testing::{
+    check_layer, check_likelihood, check_metric, check_precision, check_twice_differentiable,
+};
+
+/// Inputs in (−2, 2), 4/len away from each other and 0.4/len from 0: no ties and no kinks.
+fn spread(len: usize) -> Vec<f64> {
+    let step = (len * 3 / 5..).find(|&s| gcd(s, len) == 1).unwrap();
+    (0..len)
+        .map(|i| 4.0 * (((i * step) % len) as f64 + 0.5 + 0.1 * (len % 2) as f64) / len as f64 - 2.0)
+        .collect()
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Checks the law for `spec` as the first layer of a network, with 1 and with 5 samples.
+fn check_first(input: Shape, spec: LayerSpec) {
+    let mut layers = vec![spec];
+    if let Shape::Image { .. } = input {
+        layers.push(LayerSpec::Flatten);
+    }
+    layers.push(LayerSpec::Linear { outputs: 1, bias: true });
+    let network = Network::new(&NetworkSpec { input, layers }).unwrap();
+    let (layer, range) = network.layers().next().unwrap();
+    for n in [1, 5] {
+        check_layer(layer, n, &normals(3, range.len()), &spread(n * input.len()), 4);
+    }
+}
+
+const IMAGE: Shape = Shape::Image { channels: 2, height: 6, width: 5 };
+
+#[test]
+fn linear_layers() {
+    for (inputs, outputs, bias) in [(1, 1, true), (3, 4, true), (17, 2, false), (2, 33, true)] {
+        check_first(Shape::Features(inputs), LayerSpec::Linear { outputs, bias });
+    }
+}
+
+#[test]
+fn convolutions() {
+    // Kernel, stride, padding; one by one, strided, padded, not square, as large as the image.
+    let cases = [
+        ([1, 1], [1, 1], [0, 0]),
+        ([3, 3], [1, 1], [1, 1]),
+        ([3, 2], [2, 1], [0, 1]),
+        ([2, 5], [1, 3], [1, 2]),
+        ([6, 5], [1, 1], [0, 0]),
+        ([3, 3], [2, 2], [2, 0]),
+        ([1, 1], [2, 3], [1, 1]),
+    ];
+    for (kernel, stride, padding) in cases {
+        for (channels, bias) in [(3, true), (1, false)] {
+            check_first(IMAGE, LayerSpec::Conv2d { channels, kernel, stride, padding, bias });
+        }
+    }
+}
+
+#[test]
+fn pooling_and_flatten() {
+    let cases = [
+        ([2, 2], None),
+        ([3, 2], Some([1, 1])),
+        ([3, 3], Some([2, 1])),
+        ([1, 1], None),
+        ([2, 2], Some([3, 3])),
+        ([6, 5], None),
+    ];
+    for (kernel, stride) in cases {
+        check_first(IMAGE, LayerSpec::AveragePool { kernel, stride });
+        check_first(IMAGE, LayerSpec::MaxPool { kernel, stride });
+    }
+    check_first(IMAGE, LayerSpec::Flatten);
+    check_first(Shape::Features(3), LayerSpec::Flatten);
+}
+
+#[test]
+fn activations() {
+    for function in ACTIVATIONS {
+        check_first(Shape::Features(7), LayerSpec::Activation { function });
+        check_first(IMAGE, LayerSpec::Activation { function });
+    }
+}
+
+#[test]
+fn likelihoods() {
+    for n in [1, 7, 100] {
+        for outputs in [2, 3, 10] {
+            let labels = BlockTargets::Classes((0..n).map(|i| (3 * i) % outputs).collect());
+            check_likelihood(&*Likelihood::Categorical.rule(), n, outputs, &labels, 1);
+        }
+        let labels = BlockTargets::Classes((0..n).map(|i| i % 2).collect());
+        check_likelihood(&*Likelihood::Bernoulli.rule(), n, 1, &labels, 2);
+        for outputs in [1, 4] {
+            let values = BlockTargets::Values(normals(8, n * outputs));
+            check_likelihood(&*GAUSSIAN.rule(), n, outputs, &values, 3);
+        }
+    }
+}
+
+/// The law for the loss, its linearisation, a batch of it, and it with some weights held fixed.
+fn check_losses(spec: &NetworkSpec, likelihood: Likelihood, n: usize, precision: &PriorPrecision) {
+    let network = network(spec);
+    let data = data(&network, likelihood, n, 5);
+    let prior = Prior::new(precision, &network).unwrap();
+    let theta = network.initialize(2);
+    let away: Vec<f64> = theta.iter().zip(normals(6, theta.len())).map(|(t, e)| t + 0.3 * e).collect();
+    let rows: Vec<usize> = (0..n).rev().step_by(3).collect();
+    for rows in [(0..n).collect(), rows] {
+        let on = || NetworkLoss::on_batch(network.clone(), &data, &rows, likelihood, prior.clone()).unwrap();
+        check_twice_differentiable(&on(), &away, 1);
+        check_twice_differentiable(&LinearizedLoss::new(on(), &theta).unwrap(), &away, 2);
+        let some: Vec<usize> = (0..theta.len()).filter(|k| k % 3 != 1).collect();
+        let chosen: Vec<f64> = some.iter().map(|&k| away[k]).collect();
+        check_twice_differentiable(&Restricted::new(&on(), &theta, some), &chosen, 3);
+    }
+}
+
+#[test]
+fn losses_of_every_likelihood() {
+    let per_layer = PriorPrecision::PerLayer(vec![0.1, 2.0, 0.0]);
+    for (likelihood, outputs) in [
+        (Likelihood::Categorical, 2),
+        (Likelihood::Categorical, 5),
+        (Likelihood::Bernoulli, 1),
+        (GAUSSIAN, 1),
+        (GAUSSIAN, 3),
+    ] {
+        let spec = NetworkSpec::mlp(&[3, 6, 5, outputs], Activation::Tanh);
+        check_losses(&spec, likelihood, 20, &per_layer);
+        check_losses(&spec, likelihood, 1, &PriorPrecision::Scalar(1.0));
+    }
+    check_losses(&small_cnn(), Likelihood::Categorical, 12, &PriorPrecision::PerLayer(vec![0.5, 3.0, 1.0]));
+    check_losses(&small_cnn(), GAUSSIAN, 12, &PriorPrecision::Scalar(0.0));
+}
+
+#[test]
+fn losses_of_networks_with_more_inputs_than_any_layer_has_outputs() {
+    for sizes in [&[30, 2][..], &[30, 4, 2]] {
+        let spec = NetworkSpec::mlp(sizes, Activation::Tanh);
+        check_losses(&spec, Likelihood::Categorical, 9, &PriorPrecision::Scalar(1.0));
+    }
+}
+
+#[test]
+fn losses_of_more_samples_than_fit_one_block() {
+    // A sample's trace has 602 numbers, so a block of 64 Ki numbers holds 108 samples: 3 blocks
+    // of unequal sizes.
+    let spec = NetworkSpec::mlp(&[3, 300, 2], Activation::Tanh);
+    check_losses(&spec, Likelihood::Categorical, 250, &PriorPrecision::Scalar(0.5));
+    check_losses(&spec, GAUSSIAN, 250, &PriorPrecision::Scalar(0.5));
+}
+
+#[test]
+fn blocks_do_not_change_the_loss() {
+    use riemla::objective::Objective as _;
+    let network = mlp(&[3, 300, 2], Activation::Tanh);
+    let data = data(&network, Likelihood::Categorical, 250, 5);
+    let prior = Prior::isotropic(0.0, network.dim()).unwrap();
+    let theta = network.initialize(1);
+    let on = |rows: &[usize]| {
+        let loss =
+            NetworkLoss::on_batch(network.clone(), &data, rows, Likelihood::Categorical, prior.clone());
+        let loss = loss.unwrap();
+        loss.value(&theta) / loss.scale()
+    };
+    let all: Vec<usize> = (0..250).collect();
+    let parts: f64 = all.chunks(30).map(on).sum();
+    let whole = on(&all);
+    assert!((whole - parts).abs() < 1e-11 * whole, "{whole} and {parts}");
+}
+
+#[test]
+fn precisions_of_networks() {
+    for (network, likelihood) in [
+        (mlp(&[2, 7, 3], Activation::Tanh), Likelihood::Categorical),
+        (mlp(&[1, 9, 1], Activation::Softplus), GAUSSIAN),
+        (network(&small_cnn()), Likelihood::Categorical),
+    ] {
+        let loss = loss(&network, likelihood, 40, 0.3);
+        let theta = network.initialize(1);
+        for subset in [Subset::All, Subset::LastLayer] {
+            let ranges = subset.ranges(&network).unwrap();
+            let prior = ranges.gather(&loss.prior().diagonal());
+            let full = FullPrecision::new(&ggn_full(&loss, &theta, &ranges), &prior).unwrap();
+            check_precision(&full, 1);
+            let diagonal = DiagonalPrecision::new(&ggn_diagonal(&loss, &theta, &ranges), &prior).unwrap();
+            check_precision(&diagonal, 2);
+            // The exact Hessian is indefinite at a random point: a large prior makes it definite.
+            let large = vec![1e3; prior.len()];
+            let hessian = hessian_full(&loss, &theta, &ranges).unwrap();
+            check_precision(&FullPrecision::new(&hessian, &large).unwrap(), 3);
+            let entries = hessian_diagonal(&loss, &theta, &ranges).unwrap();
+            check_precision(&DiagonalPrecision::new(&entries, &large).unwrap(), 4);
+        }
+    }
+}
+
+#[test]
+fn loss_metrics() {
+    let network = mlp(&[2, 6, 2], Activation::Tanh);
+    let theta = network.initialize(1);
+    let v: Vec<f64> = normals(4, theta.len()).iter().map(|e| 0.3 * e).collect();
+    for strength in [0.0, 0.01, 0.3, 1.0] {
+        let exact = loss(&network, Likelihood::Categorical, 20, 0.5);
+        check_metric(&LossMetric::new(&exact, strength).unwrap(), &theta, &v);
+        let linearized = LinearizedLoss::new(exact, &network.initialize(2)).unwrap();
+        check_metric(&LossMetric::new(&linearized, strength).unwrap(), &theta, &v);
+    }
+}

@@ -1,0 +1,67 @@
+//! Small networks with random data for the tests.
+#![allow(dead_code)] // each test binary uses its own part
+
+use std::sync::Arc;
+
+use riemla::data::{Dataset, Targets};
+use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec, Shape};
+use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
+use riemla::random::{Purpose, fill_normal, stream};
+
+pub const ACTIVATIONS: [Activation; 6] = [
+    Activation::Tanh,
+    Activation::Sigmoid,
+    Activation::Softplus,
+    Activation::Gelu,
+    Activation::Silu,
+    Activation::Relu,
+];
+
+pub const GAUSSIAN: Likelihood = Likelihood::Gaussian { sigma_noise: 0.3 };
+
+pub fn normals(seed: u64, len: usize) -> Vec<f64> {
+    let mut v = vec![0.0; len];
+    fill_normal(&mut stream(seed, Purpose::Data, 77), &mut v);
+    v
+}
+
+pub fn network(spec: &NetworkSpec) -> Arc<Network> {
+    Arc::new(Network::new(spec).unwrap_or_else(|error| panic!("{spec:?}: {error}")))
+}
+
+pub fn mlp(sizes: &[usize], activation: Activation) -> Arc<Network> {
+    network(&NetworkSpec::mlp(sizes, activation))
+}
+
+/// Two padded convolutions with overlapping average pooling between them: 2 outputs.
+pub fn small_cnn() -> NetworkSpec {
+    NetworkSpec {
+        input: Shape::Image { channels: 2, height: 6, width: 5 },
+        layers: vec![
+            LayerSpec::Conv2d { channels: 3, kernel: [3, 2], stride: [1, 1], padding: [1, 0], bias: true },
+            LayerSpec::Activation { function: Activation::Tanh },
+            LayerSpec::AveragePool { kernel: [2, 2], stride: Some([2, 1]) },
+            LayerSpec::Conv2d { channels: 2, kernel: [2, 2], stride: [1, 1], padding: [0, 1], bias: false },
+            LayerSpec::Activation { function: Activation::Softplus },
+            LayerSpec::Flatten,
+            LayerSpec::Linear { outputs: 2, bias: true },
+        ],
+    }
+}
+
+/// `n` samples with normal inputs, and targets that fit network and likelihood.
+pub fn data(network: &Network, likelihood: Likelihood, n: usize, seed: u64) -> Dataset {
+    let inputs = normals(seed, n * network.inputs());
+    let outputs = network.outputs();
+    let targets = match likelihood.classes(outputs) {
+        // Every class occurs as soon as there are enough samples.
+        Some(classes) => Targets::Classes((0..n).map(|i| (i * 7 + i / classes) % classes).collect()),
+        None => Targets::Values { values: normals(seed + 1, n * outputs), outputs },
+    };
+    Dataset::new(inputs, network.inputs(), targets).unwrap()
+}
+
+pub fn loss(network: &Arc<Network>, likelihood: Likelihood, n: usize, precision: f64) -> NetworkLoss {
+    let prior = Prior::new(&PriorPrecision::Scalar(precision), network).unwrap();
+    NetworkLoss::new(network.clone(), &data(network, likelihood, n, 5), likelihood, prior).unwrap()
+}
