@@ -5,7 +5,7 @@ use riemla::posterior::{GeodesicSummary, Method};
 use super::data::{NODES, window};
 use super::{DemoResult, MethodResult};
 use crate::plot::{
-    Axis, Chart, ConfidenceMap, Grid, PlotError, Reference, ReliabilityBin, ReliabilityDiagram, Series, Size,
+    Axis, Chart, ConfidenceMap, Grid, PlotError, Reference, ReliabilityBin, ReliabilityDiagram, Series,
     StripPlot,
 };
 
@@ -61,8 +61,7 @@ pub(super) fn losses(result: &DemoResult) -> String {
     let gaussian = minimum + 0.5 * result.laplace.parameters as f64;
     let mut plot = StripPlot::new("Loss of every draw", Axis::log("loss at the drawn weights"))
         .reference(Reference::vertical(minimum, "minimum"))
-        .reference(Reference::vertical(gaussian, "+ K/2"))
-        .size(Size::new(560.0, 300.0));
+        .reference(Reference::vertical(gaussian, "+ K/2"));
     for method in result.methods.iter().filter(|m| m.method != Method::Map) {
         plot = plot.group(method.method.name(), method.records.iter().map(|r| r.loss).collect());
     }
@@ -73,36 +72,53 @@ fn geodesics(method: &MethodResult) -> impl Iterator<Item = (u64, GeodesicSummar
     method.records.iter().filter_map(|r| Some((r.index, r.geodesic?)))
 }
 
+/// A quantity of every geodesic of the result.
+fn all(result: &DemoResult, quantity: impl Fn(&GeodesicSummary) -> f64) -> Vec<f64> {
+    let riemannian = result.methods.iter().filter(|m| m.method.is_riemannian());
+    riemannian.flat_map(geodesics).map(|(_, g)| quantity(&g)).collect()
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}
+
 /// One chart with a series of points per Riemannian method.
-fn scatter(result: &DemoResult, chart: Chart, point: impl Fn(u64, &GeodesicSummary) -> (f64, f64)) -> Chart {
-    result.methods.iter().filter(|m| m.method.is_riemannian()).fold(chart, |chart, method| {
+fn scatter(result: &DemoResult, chart: Chart, point: impl Fn(u64, &GeodesicSummary) -> (f64, f64)) -> String {
+    let riemannian = result.methods.iter().filter(|m| m.method.is_riemannian());
+    let chart = riemannian.fold(chart, |chart, method| {
         let points: Points = geodesics(method).map(|(i, g)| point(i, &g)).collect();
         chart.series(Series::scatter(method.method.name(), points))
-    })
+    });
+    chart.to_svg()
 }
 
 pub(super) fn speed_drift(result: &DemoResult) -> String {
-    let axes = (Axis::linear("draw"), Axis::log("relative drift of the speed"));
-    let chart = Chart::new("Is the speed constant?", axes.0, axes.1);
-    scatter(result, chart, |i, g| (i as f64, g.diagnostics.speed_drift.max(SMALLEST_DRIFT))).to_svg()
+    let drift = |g: &GeodesicSummary| g.diagnostics.speed_drift.max(SMALLEST_DRIFT);
+    // Room above: rounding should look small, and a drift that is not rounding large.
+    let top = (10.0 * largest(&all(result, drift))).max(1e-10);
+    let y = Axis::log("relative drift of the speed").range(SMALLEST_DRIFT, top);
+    scatter(result, Chart::new("Is the speed constant?", Axis::linear("draw"), y), |i, g| {
+        (i as f64, drift(g))
+    })
 }
 
 pub(super) fn loss_rise(result: &DemoResult) -> String {
     let rise = |g: &GeodesicSummary| (g.diagnostics.loss_end - g.diagnostics.loss_start).abs();
-    let riemannian = result.methods.iter().filter(|m| m.method.is_riemannian());
-    let bounds: Vec<f64> = riemannian.flat_map(geodesics).map(|(_, g)| g.diagnostics.loss_bound).collect();
-    let (lo, hi) = bounds.iter().fold((f64::MAX, 0.0f64), |(lo, hi), b| (lo.min(*b), hi.max(*b)));
+    let bounds = all(result, |g| g.diagnostics.loss_bound);
+    let (lo, hi) = (bounds.iter().copied().fold(f64::MAX, f64::min), largest(&bounds));
     let margin = 0.05 * (hi - lo) + 0.01 * hi;
-    let x = Axis::linear("bound (length of the geodesic / a)").range(lo - margin, hi + margin);
-    let chart = Chart::new("Does the loss stay below its bound?", x, Axis::linear("rise of the loss"))
-        .reference(Reference::curve(vec![(lo - margin, lo - margin), (hi + margin, hi + margin)], "bound"));
-    scatter(result, chart, |_, g| (g.diagnostics.loss_bound, rise(g))).to_svg()
+    let (lo, hi) = (lo - margin, hi + margin);
+    let top = 1.05 * hi.max(largest(&all(result, rise)));
+    let x = Axis::linear("bound (length of the geodesic / a)").range(lo, hi);
+    let y = Axis::linear("rise of the loss").range(0.0, top);
+    let chart = Chart::new("Does the loss stay below its bound?", x, y)
+        .reference(Reference::curve(vec![(lo, lo), (hi, hi)], "bound"));
+    scatter(result, chart, |_, g| (g.diagnostics.loss_bound, rise(g)))
 }
 
 pub(super) fn evaluations(result: &DemoResult) -> String {
-    let axes = (Axis::linear("draw"), Axis::log("gradients"));
-    scatter(result, Chart::new("What does a draw cost?", axes.0, axes.1), |i, g| {
-        (i as f64, g.counters.gradients as f64)
-    })
-    .to_svg()
+    let gradients = |g: &GeodesicSummary| g.counters.gradients as f64;
+    let y = Axis::linear("gradients").range(0.0, 1.1 * largest(&all(result, gradients)));
+    let chart = Chart::new("What does a draw cost?", Axis::linear("draw"), y);
+    scatter(result, chart, |i, g| (i as f64, gradients(g)))
 }

@@ -59,43 +59,61 @@ pub fn run(config: &DemoConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<
     let data = DemoData::generate(config)?;
     let model = Model::fit(config, &data, stop, watch)?;
     let fit_seconds = begun.elapsed().as_secs_f64();
-    let mut methods = Vec::new();
-    let mut missing = Vec::new();
-    let mut timings = Vec::new();
-    let mut failure = None;
-    for method in Method::ALL {
-        let begun = Instant::now();
-        match methods::run(&model, &data, config, method, stop, watch)? {
-            Outcome::Drawn(result, seconds) => {
-                timings.push(MethodTiming::new(&result, seconds, begun.elapsed().as_secs_f64()));
-                methods.push(*result);
-            }
-            Outcome::Nothing { reason, error } => {
-                missing.push(MissingMethod { method, reason });
-                failure = failure.or(error);
-            }
-        }
-    }
-    let interrupted = stop.load(Ordering::Relaxed).then(|| Interruption::new(config, &methods));
-    if methods.iter().all(|m| m.method == Method::Map) {
-        return Err(failure.map_or(DemoError::Interrupted, DemoError::from));
-    }
+    let drawn = draw_all(config, &model, &data, stop, watch)?;
+    let interrupted =
+        if stop.load(Ordering::Relaxed) { Interruption::new(config, &drawn.methods) } else { None };
     Ok(DemoResult {
         schema: "riemla-demo",
         schema_version: 1,
         version: env!("CARGO_PKG_VERSION"),
         config: config.clone(),
-        interrupted: interrupted.flatten(),
+        interrupted,
         training: model.training,
         laplace: model.summary,
-        methods,
-        missing,
+        methods: drawn.methods,
+        missing: drawn.missing,
         timing: Timing {
             threads: rayon::current_num_threads(),
             fit_seconds,
-            methods: timings,
+            methods: drawn.timings,
             total_seconds: begun.elapsed().as_secs_f64(),
         },
         train: data.train_points(),
     })
+}
+
+#[derive(Default)]
+struct Drawn {
+    methods: Vec<MethodResult>,
+    missing: Vec<MissingMethod>,
+    timings: Vec<MethodTiming>,
+}
+
+/// All posteriors in turn; an error if none but the trained weights has a draw.
+fn draw_all(
+    config: &DemoConfig,
+    model: &Model,
+    data: &DemoData,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Drawn, DemoError> {
+    let mut drawn = Drawn::default();
+    let mut failure = None;
+    for method in Method::ALL {
+        let begun = Instant::now();
+        match methods::run(model, data, config, method, stop, watch)? {
+            Outcome::Drawn(result, seconds) => {
+                drawn.timings.push(MethodTiming::new(&result, seconds, begun.elapsed().as_secs_f64()));
+                drawn.methods.push(*result);
+            }
+            Outcome::Nothing { reason, error } => {
+                drawn.missing.push(MissingMethod { method, reason });
+                failure = failure.or(error);
+            }
+        }
+    }
+    if drawn.methods.iter().all(|m| m.method == Method::Map) {
+        return Err(failure.map_or(DemoError::Interrupted, DemoError::from));
+    }
+    Ok(drawn)
 }
