@@ -31,11 +31,15 @@ fn reduced_expm1<const FMA: bool>(x: f64) -> (f64, u64) {
     let shifted = mul_add::<FMA>(x, std::f64::consts::LOG2_E, ROUND);
     let k = shifted - ROUND;
     let r = mul_add::<FMA>(k, -LN2_LOW, mul_add::<FMA>(k, -LN2_HIGH, x));
-    let mut q = POLYNOMIAL[9];
-    for c in POLYNOMIAL.iter().rev().skip(1) {
-        q = mul_add::<FMA>(q, r, *c);
-    }
-    (mul_add::<FMA>(r * r, q, r), shifted.to_bits())
+    // Pairs of terms at a time (Estrin): half the dependent steps of Horner's rule.
+    let c = &POLYNOMIAL;
+    let r2 = r * r;
+    let r4 = r2 * r2;
+    let low = mul_add::<FMA>(mul_add::<FMA>(c[3], r, c[2]), r2, mul_add::<FMA>(c[1], r, c[0]));
+    let middle = mul_add::<FMA>(mul_add::<FMA>(c[7], r, c[6]), r2, mul_add::<FMA>(c[5], r, c[4]));
+    let high = mul_add::<FMA>(c[9], r, c[8]);
+    let q = mul_add::<FMA>(mul_add::<FMA>(high, r4, middle), r4, low);
+    (mul_add::<FMA>(r2, q, r), shifted.to_bits())
 }
 
 /// eˣ. A NaN stays one, whatever the integer part of the computation makes of its bits.
