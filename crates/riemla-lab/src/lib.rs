@@ -1,4 +1,5 @@
 //! Experiments, plots and reports of riemla.
 
+pub mod demo;
 pub mod plot;
 pub mod report;

@@ -32,7 +32,7 @@ pub struct ConstrainedLeapfrog {
 
 impl Default for ConstrainedLeapfrog {
     fn default() -> Self {
-        Self { tolerance: 1e-6, max_steps: 100_000, fixed_steps: None }
+        Self { tolerance: 1e-5, max_steps: 100_000, fixed_steps: None }
     }
 }
 

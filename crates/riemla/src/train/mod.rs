@@ -12,6 +12,7 @@
 mod full_batch;
 mod lbfgs;
 mod minibatch;
+mod network;
 mod rule;
 mod run;
 mod schedule;
@@ -25,6 +26,7 @@ use serde::Serialize;
 pub use full_batch::{Adam, GradientDescent, adam, gradient_descent};
 pub use lbfgs::{Lbfgs, lbfgs};
 pub use minibatch::{BatchProbe, MiniBatch, Stochastic, minibatch};
+pub use network::StochasticLoss;
 pub use rule::Rule;
 pub use schedule::Schedule;
 

@@ -1,0 +1,52 @@
+//! What the user reads when something fails: what, why, and what to do about it.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use riemla_lab::demo::{DemoError, OutputError};
+
+use crate::{FAILED, INTERRUPTED};
+
+/// A failure with its remedy, as context of the error that caused it.
+#[derive(Debug)]
+pub struct Failure {
+    what: String,
+    remedy: &'static str,
+}
+
+impl Failure {
+    /// States what failed and what to do.
+    pub fn new(what: impl Into<String>, remedy: &'static str) -> Self {
+        Self { what: what.into(), remedy }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+/// Prints the error with its causes and remedy to stderr and says how to exit.
+pub fn show(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    if let Some(remedy) = remedy(error) {
+        eprintln!("  help: {remedy}");
+    }
+    let interrupted = matches!(error.downcast_ref(), Some(DemoError::Interrupted));
+    ExitCode::from(if interrupted { INTERRUPTED } else { FAILED })
+}
+
+fn remedy(error: &anyhow::Error) -> Option<&'static str> {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return Some(failure.remedy);
+    }
+    Some(match error.downcast_ref::<OutputError>()? {
+        OutputError::Foreign { .. } => {
+            "choose another directory with --out, or add --force to write beside these files"
+        }
+        OutputError::NotADirectory(_) | OutputError::Io { .. } => {
+            "choose a directory that you may write to with --out"
+        }
+    })
+}

@@ -1,0 +1,130 @@
+//! One posterior: its draws, its predictions, its scores.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use riemla::objective::{Likelihood, LinearizedLoss, Objective};
+use riemla::posterior::{Control, Method, Posterior, PosteriorConfig, SampleSet, virial_ratio};
+use riemla::predict::{ClassPrediction, Forward, monte_carlo};
+use riemla::score;
+use riemla::{Error, Result};
+
+use super::data::DemoData;
+use super::fit::Model;
+use super::result::{BINS, DrawRecord, FailedDraw, Map, MethodResult, Scores};
+use super::{DemoConfig, Stage, Watch};
+
+/// Rows predicted at a time: bounds the memory, which holds the outputs of every draw.
+const ROWS: usize = 500;
+/// Draws that maps are made of: more change nothing that an eye could see.
+pub(super) const MAP_DRAWS: usize = 200;
+const CLASSES: usize = 2;
+
+pub(super) enum Outcome {
+    /// At least one draw, and the seconds that drawing took.
+    Drawn(Box<MethodResult>, f64),
+    /// No draw.
+    Nothing { reason: String, error: Option<Error> },
+}
+
+pub(super) fn run(
+    model: &Model,
+    data: &DemoData,
+    config: &DemoConfig,
+    method: Method,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Outcome> {
+    let settings = PosteriorConfig { strength: config.strength, ..PosteriorConfig::new(method) };
+    let posterior = Posterior::new(&model.loss, data.train.clone(), model.laplace.clone(), settings)?;
+    // The trained weights are one point: more draws would repeat it.
+    let count = if method == Method::Map { 1 } else { config.samples };
+    watch.begin(Stage::Drawing(method), count);
+    let begun = Instant::now();
+    let progress = |_: &riemla::posterior::Draw| watch.step();
+    let set = posterior.sample(config.seed, count, Control { progress: Some(&progress), stop: Some(stop) });
+    let seconds = begun.elapsed().as_secs_f64();
+    if set.draws.is_empty() {
+        let error = set.failed.into_iter().next().map(|(_, error)| error);
+        let reason = error.as_ref().map_or("interrupted before its first draw".into(), Error::to_string);
+        return Ok(Outcome::Nothing { reason, error });
+    }
+    watch.begin(Stage::Predicting(method), 0);
+    Ok(Outcome::Drawn(Box::new(assess(model, data, &set, count)?), seconds))
+}
+
+fn assess(model: &Model, data: &DemoData, set: &SampleSet, requested: u64) -> Result<MethodResult> {
+    let thetas = set.thetas();
+    let labels = data.test.labels().unwrap_or_default();
+    let test = predict(model, set.method, &thetas, data.test.inputs())?;
+    let far = predict(model, set.method, &thetas, &data.far)?;
+    let nodes = predict(model, set.method, &thetas[..thetas.len().min(MAP_DRAWS)], &data.nodes)?;
+    let objective = objective(model, set.method)?;
+    let uncertain = set.method != Method::Map;
+    Ok(MethodResult {
+        method: set.method,
+        requested,
+        draws: set.draws.len() as u64,
+        scores: scores(&test, labels, &far)?,
+        reliability: score::reliability_bins(&test.probabilities, CLASSES, labels, BINS)?,
+        virial_ratio: uncertain.then(|| virial_ratio(&*objective, &model.laplace.theta, &thetas)),
+        counters: set.method.is_riemannian().then(|| set.counters()),
+        failed: set.failed.iter().map(FailedDraw::new).collect(),
+        records: set.draws.iter().map(|draw| DrawRecord::new(draw, &*objective)).collect(),
+        map: Map {
+            probability: nodes.probabilities.chunks_exact(CLASSES).map(|p| p[1]).collect(),
+            epistemic: nodes.epistemic.unwrap_or_default(),
+        },
+    })
+}
+
+/// The loss that a method's draws are judged by: of the network that makes its predictions.
+fn objective(model: &Model, method: Method) -> Result<Box<dyn Objective>> {
+    let loss = model.loss.with(model.loss.likelihood(), model.loss.prior().clone())?;
+    Ok(if method.is_linearized() {
+        Box::new(LinearizedLoss::new(loss, &model.laplace.theta)?)
+    } else {
+        Box::new(loss)
+    })
+}
+
+fn predict(model: &Model, method: Method, thetas: &[&[f64]], inputs: &[f64]) -> Result<ClassPrediction> {
+    let forward =
+        if method.is_linearized() { Forward::Linearized(&model.laplace.theta) } else { Forward::Exact };
+    let mut all = ClassPrediction {
+        classes: CLASSES,
+        probabilities: Vec::new(),
+        entropy: Vec::new(),
+        aleatoric: Some(Vec::new()),
+        epistemic: Some(Vec::new()),
+    };
+    for rows in inputs.chunks(ROWS * model.network.inputs()) {
+        let part = monte_carlo(&model.network, Likelihood::Categorical, thetas, forward, rows)?;
+        let Some(part) = part.classes() else { continue };
+        all.probabilities.extend(&part.probabilities);
+        all.entropy.extend(&part.entropy);
+        for (to, from) in [(&mut all.aleatoric, &part.aleatoric), (&mut all.epistemic, &part.epistemic)] {
+            to.iter_mut().for_each(|to| to.extend(from.iter().flatten()));
+        }
+    }
+    Ok(all)
+}
+
+fn scores(test: &ClassPrediction, labels: &[usize], far: &ClassPrediction) -> Result<Scores> {
+    let p = &test.probabilities;
+    let doubt = |p: &ClassPrediction| -> Result<Vec<f64>> {
+        Ok(score::max_probabilities(&p.probabilities, CLASSES)?.iter().map(|p| 1.0 - p).collect())
+    };
+    let (near, away) = (doubt(test)?, doubt(far)?);
+    let confidence = |doubts: &[f64]| 1.0 - doubts.iter().sum::<f64>() / doubts.len() as f64;
+    Ok(Scores {
+        accuracy: score::accuracy(p, CLASSES, labels)?,
+        nll: score::nll(p, CLASSES, labels)?,
+        brier: score::brier(p, CLASSES, labels)?,
+        ece: score::ece(p, CLASSES, labels, BINS)?,
+        mce: score::mce(p, CLASSES, labels, BINS)?,
+        auroc_far: score::auroc(&away, &near)?,
+        confidence_test: confidence(&near),
+        confidence_far: confidence(&away),
+    })
+}

@@ -1,0 +1,142 @@
+//! The directory a demonstration writes to: checked before the work, written after it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::OutputError;
+use crate::report::write_atomically;
+
+const REPORT: &str = "report.html";
+const RESULTS: &str = "results.json";
+const PICTURE: &str = "confidence-maps.svg";
+const PROBE: &str = ".riemla-probe";
+/// How many names of other people's files an error mentions.
+const MENTIONED: usize = 3;
+
+/// The content of all files, complete before the first is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Files {
+    /// `report.html`.
+    pub report: String,
+    /// `results.json`.
+    pub results: String,
+    /// `confidence-maps.svg`.
+    pub picture: String,
+}
+
+/// A directory known to be writable and free of files that are not ours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputDir(PathBuf);
+
+impl OutputDir {
+    /// Creates the directory if needed and tries to write to it. Files other than those of an
+    /// earlier run are refused, unless `force`; then they stay as they are.
+    pub fn prepare(path: &Path, force: bool) -> Result<Self, OutputError> {
+        if path.exists() && !path.is_dir() {
+            return Err(OutputError::NotADirectory(path.into()));
+        }
+        fs::create_dir_all(path).map_err(failed("create", path))?;
+        let foreign = foreign_names(path).map_err(failed("read", path))?;
+        if !foreign.is_empty() && !force {
+            return Err(OutputError::Foreign { path: path.into(), names: some_of(foreign) });
+        }
+        for taken in [REPORT, RESULTS, PICTURE].map(|name| path.join(name)) {
+            if taken.is_dir() {
+                let source = io::Error::from(io::ErrorKind::IsADirectory);
+                return Err(OutputError::Io { action: "write", path: taken, source });
+            }
+        }
+        let probe = path.join(PROBE);
+        fs::write(&probe, b"").and_then(|()| fs::remove_file(&probe)).map_err(failed("write to", path))?;
+        Ok(Self(path.into()))
+    }
+
+    /// Where the report is, or will be.
+    pub fn report(&self) -> PathBuf {
+        self.0.join(REPORT)
+    }
+
+    /// Writes all files, each as a whole: a reader never sees a part of one.
+    pub fn write(&self, files: &Files) -> Result<(), OutputError> {
+        let Files { report, results, picture } = files;
+        for (name, content) in [(RESULTS, results), (PICTURE, picture), (REPORT, report)] {
+            let path = self.0.join(name);
+            write_atomically(&path, content.as_bytes()).map_err(failed("write", &path))?;
+        }
+        Ok(())
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OutputError {
+    move |source| OutputError::Io { action, path: path.into(), source }
+}
+
+/// True for our files and for what a killed run can leave of them.
+fn is_ours(name: &str) -> bool {
+    let rest =
+        |ours: &&str| name.strip_prefix('.').is_some_and(|n| n.starts_with(*ours)) && name.ends_with(".tmp");
+    [REPORT, RESULTS, PICTURE].iter().any(|ours| name == *ours || rest(ours)) || name == PROBE
+}
+
+fn foreign_names(path: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !is_ours(&name) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn some_of(mut names: Vec<String>) -> Vec<String> {
+    let more = names.len().saturating_sub(MENTIONED);
+    names.truncate(MENTIONED);
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("riemla-output-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    #[test]
+    fn earlier_output_is_replaced_and_other_files_are_refused() {
+        let path = scratch("replace");
+        let files = |text: &str| Files { report: text.into(), results: text.into(), picture: text.into() };
+        OutputDir::prepare(&path, false).expect("new").write(&files("old")).expect("writes");
+        fs::write(path.join(".report.html.77-0.tmp"), b"half").expect("writes");
+        OutputDir::prepare(&path, false).expect("ours").write(&files("new")).expect("replaces");
+        assert_eq!(fs::read(path.join(REPORT)).expect("there"), b"new");
+        for name in ["a", "b", "c", "d", "report.html.bak"] {
+            fs::write(path.join(name), b"precious").expect("writes");
+        }
+        let error = OutputDir::prepare(&path, false).expect_err("foreign").to_string();
+        assert!(error.ends_with("(a, b, c, and 2 more)"), "{error}");
+        OutputDir::prepare(&path, true).expect("forced").write(&files("newer")).expect("writes");
+        assert_eq!(fs::read(path.join("a")).expect("there"), b"precious");
+        fs::remove_dir_all(&path).expect("cleans up");
+    }
+
+    #[test]
+    fn places_that_cannot_be_written_are_named() {
+        let path = scratch("file");
+        fs::write(&path, b"a file").expect("writes");
+        assert!(matches!(OutputDir::prepare(&path, true), Err(OutputError::NotADirectory(_))));
+        assert!(matches!(OutputDir::prepare(&path.join("below"), true), Err(OutputError::Io { .. })));
+        fs::remove_file(&path).expect("cleans up");
+        fs::create_dir_all(path.join(REPORT)).expect("creates");
+        assert!(OutputDir::prepare(&path, true).is_err());
+        fs::remove_dir_all(&path).expect("cleans up");
+    }
+}

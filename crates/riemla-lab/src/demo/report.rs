@@ -1,0 +1,209 @@
+//! The page: pictures, tables and settings of a demonstration.
+
+use riemla::posterior::Method;
+
+use super::figures;
+use super::methods::MAP_DRAWS;
+use super::texts;
+use super::{DemoResult, MethodResult};
+use crate::plot::{ColorBar, PlotError};
+use crate::report::{Better, Cell, Column, Report, Table};
+
+/// The result as one HTML page that needs nothing else.
+pub fn report(result: &DemoResult) -> Result<Report, PlotError> {
+    let mut report = Report::new("riemla: five ways to doubt a trained network");
+    report.text(texts::ABOUT);
+    for note in notes(result) {
+        report.text(note);
+    }
+    maps(&mut report, result)?;
+    report.section("Loss of the draws", texts::LOSSES);
+    report.figure(figures::losses(result), texts::LOSSES_CAPTION);
+    report.section("Scores", texts::SCORES);
+    report.table(&scores(result), scores_caption(result));
+    reliability(&mut report, result);
+    geodesics(&mut report, result);
+    report.section("Settings and counters", "").metadata(metadata(result));
+    Ok(report)
+}
+
+/// What a reader must know before trusting the numbers.
+fn notes(result: &DemoResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(interruption) = result.interrupted {
+        let (draws, of) = (interruption.draws, interruption.of);
+        notes.push(format!(
+            "Note: interrupted after {draws} of {of} draws. Everything below uses what was drawn."
+        ));
+    }
+    for missing in &result.missing {
+        notes.push(format!("Note: nothing is shown for {}: {}.", missing.method, missing.reason));
+    }
+    for method in result.methods.iter().filter(|m| !m.failed.is_empty()) {
+        let (failed, requested) = (method.failed.len(), method.requested);
+        notes.push(format!(
+            "Note: {failed} of {requested} draws of {} failed and are left out.",
+            method.method
+        ));
+    }
+    notes
+}
+
+fn maps(report: &mut Report, result: &DemoResult) -> Result<(), PlotError> {
+    let about =
+        |m: Method| texts::METHODS.iter().find(|(name, _)| *name == m.name()).map_or("", |(_, text)| text);
+    let mut panels = Vec::new();
+    for method in &result.methods {
+        panels.push((figures::confidence_map(result, method)?, about(method.method).to_string()));
+    }
+    if let Some(method) = result.method(Method::RiemLa) {
+        let uncertainty = figures::uncertainty_map(result, method)?;
+        panels.extend(uncertainty.map(|(svg, largest)| (svg, uncertainty_caption(largest))));
+    }
+    report.section("Confidence maps", texts::MAPS);
+    report.figure(ColorBar::binary("probability of class 1").to_svg(), "").grid(panels);
+    if result.config.samples > MAP_DRAWS as u64 {
+        report.text(format!(
+            "The maps use the first {MAP_DRAWS} draws of each method, all else uses every draw."
+        ));
+    }
+    Ok(())
+}
+
+fn uncertainty_caption(largest: f64) -> String {
+    format!(
+        "The part of the doubt that more data would remove (mutual information of label and weights). \
+         Full colour is {largest:.2} nats, of at most log 2 = 0.69."
+    )
+}
+
+fn scores(result: &DemoResult) -> Table {
+    let lower = |title| Column::new(title).better(Better::Lower).decimals(3);
+    let higher = |title| Column::new(title).better(Better::Higher).decimals(3);
+    let mut table = Table::new(
+        "method",
+        vec![
+            higher("accuracy"),
+            lower("NLL"),
+            lower("Brier"),
+            lower("ECE"),
+            lower("MCE"),
+            higher("AUROC far"),
+            Column::new("confidence far").decimals(3),
+            Column::new("gradients").decimals(0),
+            Column::new("ms").decimals(2),
+        ],
+    );
+    for method in &result.methods {
+        table.row(method.method.name(), score_cells(result, method));
+    }
+    table
+}
+
+fn score_cells(result: &DemoResult, method: &MethodResult) -> Vec<Cell> {
+    let s = &method.scores;
+    let timing = result.timing.methods.iter().find(|t| t.method == method.method);
+    let gradients = method.counters.map_or(f64::NAN, |c| c.gradients as f64 / method.draws as f64);
+    let milliseconds = timing.map_or(f64::NAN, |t| t.milliseconds_per_draw);
+    [s.accuracy, s.nll, s.brier, s.ece, s.mce, s.auroc_far, s.confidence_far, gradients, milliseconds]
+        .map(Cell::Number)
+        .into()
+}
+
+fn scores_caption(result: &DemoResult) -> String {
+    format!(
+        "{} test points and {} points on a ring around the data. ↑ higher is better, ↓ lower is better; \
+         the best of each column is marked. Gradients and wall-clock milliseconds are per draw, on {}.",
+        result.config.test_points,
+        result.config.test_points,
+        threads(result)
+    )
+}
+
+fn threads(result: &DemoResult) -> String {
+    let n = result.timing.threads;
+    if n == 1 { "1 thread".into() } else { format!("{n} threads") }
+}
+
+fn reliability(report: &mut Report, result: &DemoResult) {
+    let diagrams = result.methods.iter().map(figures::reliability);
+    report.section("Reliability", texts::RELIABILITY);
+    report.grid(diagrams.map(|d| (d.to_svg(), d.caption())).collect());
+}
+
+fn geodesics(report: &mut Report, result: &DemoResult) {
+    if !result.methods.iter().any(|m| m.method.is_riemannian()) {
+        return;
+    }
+    report.section("Can the geodesics be trusted?", texts::GEODESICS).grid(vec![
+        (figures::speed_drift(result), texts::DRIFT),
+        (figures::loss_rise(result), texts::RISE),
+        (figures::evaluations(result), texts::COST),
+    ]);
+    let columns = ["draws", "attempts", "steps", "rejected steps", "values", "gradients"];
+    let mut columns: Vec<Column> = columns.into_iter().map(|title| Column::new(title).decimals(0)).collect();
+    columns.extend([Column::new("largest drift"), Column::new("virial ratio").decimals(3)]);
+    let mut table = Table::new("method", columns);
+    for method in result.methods.iter().filter(|m| m.method != Method::Map) {
+        table.row(method.method.name(), geodesic_cells(method));
+    }
+    report.table(&table, virial_caption(result));
+}
+
+fn geodesic_cells(method: &MethodResult) -> Vec<Cell> {
+    let mut cells = vec![Cell::Number(method.draws as f64)];
+    if let Some(c) = method.counters {
+        let geodesics = || method.records.iter().filter_map(|r| r.geodesic);
+        let attempts: usize = geodesics().map(|g| g.attempts).sum();
+        let counts = [attempts, c.steps, c.rejections, c.values, c.gradients];
+        cells.extend(counts.map(|n| Cell::Number(n as f64)));
+        let drift = geodesics().map(|g| g.diagnostics.speed_drift).fold(0.0, f64::max);
+        cells.push(Cell::Text(format!("{drift:.1e}")));
+    } else {
+        cells.extend([const { Cell::Empty }; 6]);
+    }
+    cells.push(method.virial_ratio.map_or(Cell::Empty, Cell::Number));
+    cells
+}
+
+fn virial_caption(result: &DemoResult) -> String {
+    let of = |m: Method| result.method(m).and_then(|m| m.virial_ratio);
+    let verdict = of(Method::RiemLa).map(|ratio| {
+        let a = result.config.strength;
+        if ratio < 0.9 {
+            format!(" Here riem-la has {ratio:.2} at strength {a}: a smaller strength would let the draws go further.")
+        } else if ratio > 1.1 {
+            format!(" Here riem-la has {ratio:.2} at strength {a}: a larger strength would hold the draws back.")
+        } else {
+            format!(" Here riem-la has {ratio:.2} at strength {a}: about right.")
+        }
+    });
+    format!("Totals over all draws. {}{}", texts::VIRIAL, verdict.unwrap_or_default())
+}
+
+fn metadata(result: &DemoResult) -> Vec<(&'static str, String)> {
+    let (config, laplace) = (&result.config, &result.laplace);
+    let layers: Vec<String> = config.layers.iter().map(usize::to_string).collect();
+    let gradients: usize = result.methods.iter().filter_map(|m| m.counters).map(|c| c.gradients).sum();
+    vec![
+        ("version", format!("riemla {}", result.version)),
+        ("seed", config.seed.to_string()),
+        ("draws per method", config.samples.to_string()),
+        ("strength a of the metric", config.strength.to_string()),
+        ("training points", format!("{}, noise {}", config.train_points, config.noise)),
+        ("network", format!("{}, tanh, K = {} weights", layers.join("-"), laplace.parameters)),
+        ("curvature", "full generalised Gauss–Newton matrix".into()),
+        ("integrator", "constrained leapfrog".into()),
+        ("prior precision", format!("{:.4} (by marginal likelihood)", laplace.prior_precision)),
+        (
+            "log marginal likelihood",
+            laplace.log_marginal_likelihood.map_or("–".into(), |l| format!("{l:.2}")),
+        ),
+        ("loss at the minimum", format!("{:.3}", result.training.loss)),
+        ("gradient norm there", format!("{:.1e}", laplace.gradient_norm)),
+        ("gradients of training", result.training.evaluations.to_string()),
+        ("rounds of weights and prior", laplace.refit_rounds.to_string()),
+        ("gradients of all geodesics", gradients.to_string()),
+        ("time", format!("{:.1} s on {}", result.timing.total_seconds, threads(result))),
+    ]
+}
