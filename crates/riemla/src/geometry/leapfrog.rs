@@ -121,8 +121,10 @@ struct Run<'a> {
     loss: f64,
     z: f64,
     z_dot: f64,
-    /// Multiplier of the last step: where the next search starts.
+    /// Multiplier at the end of the last step: where the next search starts.
     lambda: f64,
+    /// The same for the step being tried.
+    next_lambda: f64,
     /// Factor on the step after a rejection.
     shrink: f64,
     counters: Counters,
@@ -154,6 +156,7 @@ impl<'a> Run<'a> {
             z: 0.0,
             z_dot: 0.0,
             lambda: 0.0,
+            next_lambda: 0.0,
             shrink: CONSTRAINT_SHRINK,
             counters: Counters::default(),
             base: zeros.clone(),
@@ -325,6 +328,7 @@ impl<'a> Run<'a> {
         axpy(-mu, &self.next_g, &mut self.next_v);
         // q̈ at both ends: their difference, times h²/12, is the error of the trapezoidal rule.
         let lambda_end = 2.0 * mu / h;
+        self.next_lambda = lambda_end;
         let difference: f64 =
             self.g.iter().zip(&self.next_g).map(|(g, g1)| (lambda_end * g1 - lambda * g).powi(2)).sum();
         let turn = (difference + (lambda - lambda_end).powi(2)).sqrt();
@@ -346,7 +350,7 @@ impl<'a> Run<'a> {
             scale(factor, &mut self.v);
             self.z_dot *= factor;
         }
-        self.lambda = solution.lambda;
+        self.lambda = self.next_lambda;
         let rest = 1.0 - self.t;
         self.t = if h >= rest { 1.0 } else { self.t + h };
         self.counters.steps += 1;
