@@ -125,7 +125,7 @@ fn constrained_leapfrog_converges_to_the_reference() {
 fn exponential_map_by_dormand_prince_is_the_same_curve() {
     let solver = DormandPrince { rtol: 1e-8, atol: 1e-10, ..DormandPrince::default() };
     for_all(&[0, 1], |case| {
-        let geodesic = case.run(&Integrator::DormandPrince(solver.clone()));
+        let geodesic = case.run(&Integrator::DormandPrince(solver));
         let error = distance(&geodesic.end, case.reference());
         assert!(error <= 1e-6 * norm(case.reference()), "{}: off by {error:.2e}", case.name());
         assert!(geodesic.diagnostics.speed_drift < 1e-6, "{}: {:?}", case.name(), geodesic.diagnostics);

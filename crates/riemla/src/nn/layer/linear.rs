@@ -1,7 +1,5 @@
 //! The linear layer y = xWᵀ + b, W of shape (outputs, inputs).
 
-use faer::prelude::ReborrowMut as _;
-
 use super::{At, Layer, Shape};
 use crate::linalg::dense::{View, add_product, set_product, view, view_mut};
 use crate::{Error, Result};
@@ -154,9 +152,9 @@ impl Layer for Linear {
         }
         if let Some(dx_adjoint) = dx_adjoint {
             let (u, du) = (view(y_adjoint, at.n, self.outputs), view(dy_adjoint, at.n, self.outputs));
-            let mut out = view_mut(dx_adjoint, at.n, self.inputs);
-            set_product(out.rb_mut(), du, self.weights(at.params).transpose());
-            add_product(out, 1.0, u, self.weights(direction).transpose());
+            let (n, inputs) = (at.n, self.inputs);
+            set_product(view_mut(dx_adjoint, n, inputs), du, self.weights(at.params).transpose());
+            add_product(view_mut(dx_adjoint, n, inputs), 1.0, u, self.weights(direction).transpose());
         }
     }
 
