@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Strength;
 use crate::geometry::Integrator;
 use crate::{Error, Result};
 
@@ -89,8 +90,9 @@ pub enum Unfinished {
 pub struct PosteriorConfig {
     /// Which posterior.
     pub method: Method,
-    /// Strength a of the metric I + a²∇L∇Lᵀ; 1 is the paper's.
-    pub strength: f64,
+    /// Strength a of the metric I + a²∇L∇Lᵀ, or the rule that finds it.
+    #[serde(default)]
+    pub strength: Strength,
     /// How geodesics are integrated.
     pub integrator: Integrator,
     /// What to do with unfinished ones.
@@ -104,7 +106,7 @@ impl PosteriorConfig {
     pub fn new(method: Method) -> Self {
         Self {
             method,
-            strength: 1.0,
+            strength: Strength::default(),
             integrator: Integrator::default(),
             unfinished: Unfinished::Redraw(10),
             batch: None,
