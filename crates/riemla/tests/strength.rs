@@ -93,7 +93,7 @@ fn the_rules_find_a_strength_that_meets_their_condition() {
                 assert_eq!((found.rule, found.draws.len()), (rule, rule.pilots()));
                 assert!(found.counters.gradients > 0 && found.trials.len() <= 14);
                 match found.status {
-                    SearchStatus::Converged => assert!(last.value.ln().abs() < 0.06, "{method} {found:?}"),
+                    SearchStatus::Converged => assert!(last.value.ln().abs() <= 0.15, "{method} {found:?}"),
                     // A linearised model is close to its Laplace approximation: the root may be 0.
                     SearchStatus::LowestStrength => assert!(method == Method::LinRiemLa && last.value < 1.0),
                     _ => panic!("{method}: {found:?}"),

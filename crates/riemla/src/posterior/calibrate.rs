@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::search::{self, SearchStatus};
+use super::search::{self, Estimate, SearchStatus};
 use super::{Draw, Posterior, Statistic, Strength};
 use crate::geometry::{ConstrainedLeapfrog, Counters, Geodesic, Integrator, Status};
 use crate::linalg::vector::dot;
@@ -87,7 +87,9 @@ pub(super) fn calibrate(posterior: &Posterior, seed: u64, stop: Option<&AtomicBo
             let remedy = "a held-out strength needs a score: call Posterior::with_validation";
             return Err(Error::Unsupported(remedy.into()));
         }
-        Strength::HeldOut { .. } => search::minimum(|strength| search.trial(strength)),
+        Strength::HeldOut { .. } => {
+            search::minimum(|strength| search.trial(strength).map(|estimate| estimate.value))
+        }
         Strength::Virial { .. } | Strength::LossRise { .. } => {
             search::root(|strength| search.trial(strength))
         }
@@ -119,7 +121,7 @@ struct Pilots<'a> {
 struct Pilot {
     v: Vec<f64>,
     /// The loss of its geodesic, if that sees a batch.
-    batch: Option<super::sampler::GeodesicLoss>,
+    batch: Option<super::geodesics::GeodesicLoss>,
     /// ∇L(θ*)·v.
     slope: f64,
 }
@@ -173,7 +175,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// What the rule looks at, at one strength; `None` if a stop was requested.
-    fn trial(&mut self, strength: f64) -> Option<f64> {
+    fn trial(&mut self, strength: f64) -> Option<Estimate> {
         if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return None;
         }
@@ -190,39 +192,43 @@ impl Search<'_> {
             Strength::Virial { .. } => self.counters.gradients += ends.len(),
             _ => self.counters.values += ends.len(),
         }
-        let value = self.value(&ends);
-        self.trials.push(Trial { strength, value, finished: ends.len() });
-        Some(value)
+        let estimate = self.estimate(&ends);
+        self.trials.push(Trial { strength, value: estimate.value, finished: ends.len() });
+        Some(estimate)
     }
 
     /// The ratio or score of finished pilots. None finished means that the metric is too strong to
     /// integrate; a loss that is not finite means that it is too weak to keep the draws in its domain.
-    fn value(&self, ends: &[(&Pilot, &[f64])]) -> f64 {
+    fn estimate(&self, ends: &[(&Pilot, &[f64])]) -> Estimate {
         let k = self.pilots.posterior.laplace().subset().len() as f64;
-        let average = |statistic: Statistic, values: Vec<f64>, scale: f64| {
-            if values.is_empty() {
-                return 0.0;
-            }
-            let average = statistic.of(&values) / scale;
-            if average.is_nan() { f64::INFINITY } else { average }
-        };
         match self.rule {
             Strength::Virial { statistic, .. } => {
-                let values = ends.iter().map(|(pilot, end)| self.pilots.virial(pilot, end)).collect();
-                average(statistic, values, k)
+                let value = |(pilot, end): &(&Pilot, &[f64])| self.pilots.virial(pilot, end) / k;
+                average(statistic, &ends.iter().map(value).collect::<Vec<_>>())
             }
             Strength::LossRise { .. } => {
-                let values = ends.iter().map(|(pilot, end)| self.pilots.rise(pilot, end)).collect();
-                average(Statistic::Mean, values, 0.5 * k)
+                let value = |(pilot, end): &(&Pilot, &[f64])| self.pilots.rise(pilot, end) / (0.5 * k);
+                average(Statistic::Mean, &ends.iter().map(value).collect::<Vec<_>>())
             }
             Strength::HeldOut { .. } => {
                 let thetas: Vec<&[f64]> = ends.iter().map(|(_, end)| *end).collect();
-                match self.pilots.posterior.validation() {
-                    Some(score) if !thetas.is_empty() => score(&thetas),
-                    _ => f64::INFINITY,
-                }
+                let score = self.pilots.posterior.validation().filter(|_| !thetas.is_empty());
+                Estimate { value: score.map_or(f64::INFINITY, |score| score(&thetas)), error: 0.0 }
             }
-            Strength::Fixed(_) => 1.0,
+            Strength::Fixed(_) => Estimate { value: 1.0, error: 0.0 },
         }
     }
+}
+
+/// The average of ratios and the standard error of their mean.
+fn average(statistic: Statistic, values: &[f64]) -> Estimate {
+    if values.is_empty() {
+        return Estimate { value: 0.0, error: 0.0 };
+    }
+    let value = statistic.of(values);
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    let error = (squares / ((n - 1.0).max(1.0) * n)).sqrt();
+    Estimate { value: if value.is_nan() { f64::INFINITY } else { value }, error }
 }

@@ -13,13 +13,14 @@
 mod calibrate;
 mod config;
 mod draw;
+mod geodesics;
 mod sampler;
 mod samples;
 mod search;
 mod strength;
 
 pub use calibrate::{Calibration, Trial};
-pub use config::{BatchPlan, Method, PosteriorConfig, Unfinished};
+pub use config::{BatchPlan, Method, MetricChoice, PosteriorConfig, Unfinished};
 pub use draw::{Draw, GeodesicSummary};
 pub use sampler::{Control, Posterior, Validation};
 pub use samples::{SampleSet, virial_ratio};

@@ -6,34 +6,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::{
-    Calibration, Draw, GeodesicSummary, Method, PosteriorConfig, SampleSet, SearchStatus, Strength,
-    Unfinished,
-};
+use super::geodesics::GeodesicLoss;
+use super::{Calibration, Draw, Method, MetricChoice, PosteriorConfig, SampleSet, SearchStatus, Strength};
 use crate::curvature::Laplace;
 use crate::data::{Dataset, draw_batch};
-use crate::geometry::{Counters, Geodesic, Integrator, Status, exponential_map};
 use crate::linalg::vector::axpy;
-use crate::objective::{LinearizedLoss, NetworkLoss, Restricted, TwiceDifferentiable};
+use crate::objective::NetworkLoss;
 use crate::random::{Purpose, stream};
 use crate::{Error, Result};
 
 /// A posterior that draws can be taken from.
 pub struct Posterior {
-    config: PosteriorConfig,
-    laplace: Arc<Laplace>,
-    data: Arc<Dataset>,
-    loss: NetworkLoss,
-    /// The full-data objective of the geodesics; none if each draw has its own batch, or no
-    /// geodesics are needed.
-    objective: Option<GeodesicLoss>,
-    validation: Option<Validation>,
+    pub(super) config: PosteriorConfig,
+    pub(super) laplace: Arc<Laplace>,
+    pub(super) data: Arc<Dataset>,
+    pub(super) loss: NetworkLoss,
+    /// The full-data loss that the metric is made of; none if each draw has its own batch, the
+    /// metric is another, or no geodesics are needed.
+    pub(super) objective: Option<GeodesicLoss>,
+    pub(super) validation: Option<Validation>,
     /// Strengths found so far, by seed.
     calibrations: Mutex<HashMap<u64, Arc<Calibration>>>,
 }
-
-/// The objective that the metric is made of.
-pub(super) type GeodesicLoss = Box<dyn TwiceDifferentiable + Send>;
 
 /// A score of draws on held-out data, lower is better: see [`crate::predict::held_out_nll`].
 pub type Validation = Box<dyn Fn(&[&[f64]]) -> f64 + Send + Sync>;
@@ -46,9 +40,6 @@ pub struct Control<'a> {
     /// Once set, no new draw is begun; what was drawn is kept.
     pub stop: Option<&'a AtomicBool>,
 }
-
-/// Redrawn tangents take their numbers from streams that no other draw uses.
-const ATTEMPT_STRIDE: u64 = 1 << 40;
 
 impl Posterior {
     /// A posterior around `laplace`, fitted to `trained` on `data`.
@@ -70,13 +61,13 @@ impl Posterior {
             draw_batch(&data, batch.size, batch.stratified, &mut stream(0, Purpose::Batch, 0))?;
         }
         if config.method.is_riemannian() {
-            config.strength.validate()?;
-            config.integrator.validate()?;
+            config.validate_geodesics()?;
         }
         let calibrations = Mutex::default();
         let mut posterior =
             Self { config, laplace, data, loss, objective: None, validation: None, calibrations };
-        if posterior.config.method.is_riemannian() && posterior.config.batch.is_none() {
+        let of_loss = posterior.config.metric == MetricChoice::Loss;
+        if posterior.config.method.is_riemannian() && posterior.config.batch.is_none() && of_loss {
             posterior.objective = Some(posterior.full_objective()?);
         }
         Ok(posterior)
@@ -112,36 +103,6 @@ impl Posterior {
         &self.loss
     }
 
-    pub(super) fn validation(&self) -> Option<&Validation> {
-        self.validation.as_ref()
-    }
-
-    /// The geodesics' loss on all data, if it is kept.
-    pub(super) fn objective(&self) -> Option<&(dyn TwiceDifferentiable + Send)> {
-        self.objective.as_deref()
-    }
-
-    /// The loss on all data: exact, or linearised for the methods that are.
-    pub(super) fn full_objective(&self) -> Result<GeodesicLoss> {
-        self.objective_of(self.loss.with(self.loss.likelihood(), self.loss.prior().clone())?)
-    }
-
-    /// Mean of (θ − θ*)·∇L(θ)/K over draws, with the full-data loss of this method (linearised for
-    /// `lin-la` and `lin-riem-la`) and K the number of uncertain weights: 1 for exact draws.
-    pub fn virial_ratio(&self, thetas: &[&[f64]]) -> Result<f64> {
-        let built;
-        let objective = match self.objective() {
-            Some(objective) => objective,
-            None => {
-                built = self.full_objective()?;
-                &*built
-            }
-        };
-        let theta = &self.laplace.theta;
-        let share = theta.len() as f64 / self.laplace.subset().len() as f64;
-        Ok(share * super::virial_ratio(objective, theta, thetas))
-    }
-
     /// The strength under `seed` and how it was found; `None` for a fixed strength.
     ///
     /// The search runs once per seed and is remembered. Nothing but the seed matters to it.
@@ -150,7 +111,8 @@ impl Posterior {
     }
 
     fn calibration_until(&self, seed: u64, stop: Option<&AtomicBool>) -> Result<Option<Arc<Calibration>>> {
-        if !self.config.method.is_riemannian() || self.config.strength.fixed().is_some() {
+        let rule = self.config.strength.fixed().is_none() && self.config.metric == MetricChoice::Loss;
+        if !(self.config.method.is_riemannian() && rule) {
             return Ok(None);
         }
         let known = || self.calibrations.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,24 +125,6 @@ impl Posterior {
             known().insert(seed, found.clone());
         }
         Ok(Some(found))
-    }
-
-    fn objective_of(&self, loss: NetworkLoss) -> Result<GeodesicLoss> {
-        Ok(if self.config.method.is_linearized() {
-            Box::new(LinearizedLoss::new(loss, &self.laplace.theta)?)
-        } else {
-            Box::new(loss)
-        })
-    }
-
-    /// The loss on the batch of one draw.
-    pub(super) fn batch_objective(&self, seed: u64, index: u64) -> Result<Option<GeodesicLoss>> {
-        let Some(batch) = self.config.batch else { return Ok(None) };
-        let mut rng = stream(seed, Purpose::Batch, index);
-        let rows = draw_batch(&self.data, batch.size, batch.stratified, &mut rng)?;
-        let (network, prior) = (self.loss.network().clone(), self.loss.prior().clone());
-        let loss = NetworkLoss::on_batch(network, &self.data, &rows, self.loss.likelihood(), prior)?;
-        Ok(Some(self.objective_of(loss)?))
     }
 
     /// Draw number `index` under `seed`: the same bits wherever and whenever it is taken.
@@ -199,82 +143,6 @@ impl Posterior {
                 let pilot = calibration.draws.iter().find(|pilot| pilot.index == index);
                 pilot.map_or_else(|| self.draw_geodesic(seed, index, calibration.strength), |d| Ok(d.clone()))
             }
-        }
-    }
-
-    /// The tangent vector of a draw; all methods share it.
-    pub(super) fn tangent(&self, seed: u64, index: u64, attempt: u64) -> Vec<f64> {
-        let mut rng = stream(seed, Purpose::Draw, index + attempt * ATTEMPT_STRIDE);
-        self.laplace.draw_tangent(&mut rng)
-    }
-
-    /// A draw at a given strength.
-    pub(super) fn draw_geodesic(&self, seed: u64, index: u64, strength: f64) -> Result<Draw> {
-        let batch = self.batch_objective(seed, index)?;
-        let Some(objective) = batch.as_deref().or(self.objective.as_deref()) else {
-            return Err(Error::Unsupported("this posterior has no geodesics".into()));
-        };
-        let mut spent = Counters::default();
-        let redraws = if let Unfinished::Redraw(n) = self.config.unfinished { n } else { 0 };
-        for attempt in 0..=redraws {
-            let geodesic = {
-                let v = self.tangent(seed, index, attempt as u64);
-                self.geodesic(objective, (strength, &self.config.integrator), &v, 0)?
-            };
-            let accepted = geodesic.status == Status::Reached || self.config.unfinished == Unfinished::Keep;
-            if accepted {
-                let summary = GeodesicSummary::new(&geodesic, spent, attempt + 1);
-                return Ok(Draw { index, theta: geodesic.end, geodesic: Some(summary) });
-            }
-            spent += geodesic.counters;
-            if attempt == redraws {
-                return Err(Error::Unfinished {
-                    draw: index,
-                    t: geodesic.t,
-                    status: geodesic.status.to_string(),
-                    attempts: attempt + 1,
-                    remedy: "raise max_steps, loosen the tolerance, lower the strength, or keep unfinished geodesics".into(),
-                });
-            }
-        }
-        Err(Error::Unsupported("no attempt was made".into()))
-    }
-
-    /// The geodesic of `objective` from θ* with velocity `v`, on the uncertain weights only.
-    pub(super) fn geodesic(
-        &self,
-        objective: &(dyn TwiceDifferentiable + Send),
-        (strength, integrator): (f64, &Integrator),
-        v: &[f64],
-        path_points: usize,
-    ) -> Result<Geodesic> {
-        let theta = &self.laplace.theta;
-        let subset = self.laplace.subset();
-        if subset.len() == theta.len() {
-            return exponential_map(objective, strength, integrator, theta, v, path_points);
-        }
-        let restricted = Restricted::new(objective, theta, subset.indices().collect());
-        let (start, v) = (subset.gather(theta), subset.gather(v));
-        let mut geodesic = exponential_map(&restricted, strength, integrator, &start, &v, path_points)?;
-        geodesic.end = restricted.embed(&geodesic.end);
-        geodesic.velocity = subset.scatter(&geodesic.velocity, theta.len());
-        for point in &mut geodesic.path {
-            point.theta = restricted.embed(&point.theta);
-        }
-        Ok(geodesic)
-    }
-
-    /// The geodesic of a draw with `points` evenly spaced points along it, for plots.
-    pub fn trace_geodesic(&self, seed: u64, index: u64, points: usize) -> Result<Geodesic> {
-        let batch = self.batch_objective(seed, index)?;
-        match batch.as_deref().or(self.objective.as_deref()) {
-            Some(objective) => {
-                let found = self.calibration(seed)?.map(|calibration| calibration.strength);
-                let strength = found.or(self.config.strength.fixed()).unwrap_or(1.0);
-                let v = self.tangent(seed, index, 0);
-                self.geodesic(objective, (strength, &self.config.integrator), &v, points)
-            }
-            None => Err(Error::Unsupported(format!("{} draws follow no geodesics", self.config.method))),
         }
     }
 

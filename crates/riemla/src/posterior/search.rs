@@ -7,8 +7,10 @@ pub(super) const LOWEST: f64 = 1e-4;
 pub(super) const HIGHEST: f64 = 1e2;
 /// Where a search begins: large strengths cost many steps, so rather too weak.
 const START: f64 = 0.1;
-/// A root is good enough when the logarithm of the ratio is below this: pilots know no better.
+/// A root is good enough when the logarithm of the ratio is below this, or below half of the
+/// standard error that few pilots have anyway, up to the second number.
 const RATIO_TOLERANCE: f64 = 0.05;
+const LOOSEST_TOLERANCE: f64 = 0.15;
 /// Or when it is known to this in the logarithm of the strength.
 const WIDTH_TOLERANCE: f64 = 0.02;
 /// A minimum is flat: known to this in the logarithm of the strength.
@@ -52,8 +54,23 @@ fn closer(a: Point, b: Point) -> Point {
     if b.1.abs() < a.1.abs() { b } else { a }
 }
 
+/// A ratio and its standard error.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Estimate {
+    pub value: f64,
+    pub error: f64,
+}
+
+impl Estimate {
+    /// How close the logarithm of the ratio should come to 0.
+    fn tolerance(self) -> f64 {
+        // A clamp that takes NaN for the tightest.
+        (0.5 * self.error / self.value).max(RATIO_TOLERANCE).min(LOOSEST_TOLERANCE)
+    }
+}
+
 /// The strength at which `ratio`, which falls with the strength, is 1. `None` from `ratio` stops.
-pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<f64>) -> (f64, SearchStatus) {
+pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<Estimate>) -> (f64, SearchStatus) {
     let (lowest, highest) = (LOWEST.ln(), HIGHEST.ln());
     let mut x = START.ln();
     let mut best = (x, f64::INFINITY);
@@ -61,10 +78,10 @@ pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<f64>) -> (f64, SearchSta
     let (mut weak, mut strong): (Option<Point>, Option<Point>) = (None, None);
     let (mut last, mut step) = (0.0, 0.5);
     for _ in 0..MAX_TRIALS {
-        let Some(value) = ratio(x.exp()) else { return (best.0.exp(), SearchStatus::Stopped) };
-        let y = value.clamp(1.0 / LARGEST_RATIO, LARGEST_RATIO).ln();
+        let Some(estimate) = ratio(x.exp()) else { return (best.0.exp(), SearchStatus::Stopped) };
+        let y = estimate.value.clamp(1.0 / LARGEST_RATIO, LARGEST_RATIO).ln();
         best = closer(best, (x, y));
-        if y.abs() <= RATIO_TOLERANCE {
+        if y.abs() <= estimate.tolerance() {
             return (x.exp(), SearchStatus::Converged);
         }
         let (same, other) = if y > 0.0 { (&mut weak, &mut strong) } else { (&mut strong, &mut weak) };
@@ -145,17 +162,34 @@ mod tests {
         (strength, status, trials)
     }
 
+    /// [`root`] of exactly known ratios.
+    fn exact_root(f: &mut dyn FnMut(f64) -> Option<f64>) -> (f64, SearchStatus) {
+        root(|a| f(a).map(|value| Estimate { value, error: 0.0 }))
+    }
+
+    #[test]
+    fn a_root_is_not_sought_more_closely_than_it_is_known() {
+        for (value, error, status) in [
+            (1.1, 0.3, SearchStatus::Converged),
+            (1.1, 0.1, SearchStatus::HighestStrength),
+            (1.3, 9.0, SearchStatus::HighestStrength),
+            (1.04, f64::NAN, SearchStatus::Converged),
+        ] {
+            assert_eq!(root(|_| Some(Estimate { value, error })).1, status, "{value} ± {error}");
+        }
+    }
+
     #[test]
     fn roots_of_falling_functions_are_found_in_few_trials() {
         for wanted in [3e-4, 0.02, 0.1, 0.7, 30.0] {
             for power in [0.3f64, 1.0, 3.0] {
-                let (a, status, trials) = run(|f| root(f), |a| (wanted / a).powf(power));
+                let (a, status, trials) = run(exact_root, |a| (wanted / a).powf(power));
                 assert_eq!(status, SearchStatus::Converged);
                 assert!(((a / wanted).ln() * power).abs() <= RATIO_TOLERANCE, "{wanted} {power}: {a}");
                 assert!(trials <= 9, "{wanted} {power}: {trials} trials");
             }
             // A jump has no root: the place of the jump.
-            let (a, status, _) = run(|f| root(f), |a| if a < wanted { f64::INFINITY } else { -1.0 });
+            let (a, status, _) = run(exact_root, |a| if a < wanted { f64::INFINITY } else { -1.0 });
             assert_eq!(status, SearchStatus::Converged);
             assert!((a / wanted).ln().abs() <= WIDTH_TOLERANCE, "{wanted}: {a}");
         }
@@ -163,10 +197,10 @@ mod tests {
 
     #[test]
     fn without_a_bracket_the_closest_is_taken_with_a_flag() {
-        assert_eq!(run(|f| root(f), |_| 0.8).1, SearchStatus::LowestStrength);
-        assert_eq!(run(|f| root(f), |_| 0.8).0, LOWEST);
-        assert_eq!(run(|f| root(f), |_| 1.4).0, HIGHEST);
-        assert_eq!(run(|f| root(f), |_| f64::INFINITY).1, SearchStatus::HighestStrength);
+        assert_eq!(run(exact_root, |_| 0.8).1, SearchStatus::LowestStrength);
+        assert_eq!(run(exact_root, |_| 0.8).0, LOWEST);
+        assert_eq!(run(exact_root, |_| 1.4).0, HIGHEST);
+        assert_eq!(run(exact_root, |_| f64::INFINITY).1, SearchStatus::HighestStrength);
         assert_eq!(run(|f| minimum(f), |a| a).1, SearchStatus::LowestStrength);
         assert_eq!(run(|f| minimum(f), |a| -a).1, SearchStatus::HighestStrength);
         assert_eq!(root(|_| None), (START.ln().exp(), SearchStatus::Stopped));
