@@ -95,7 +95,7 @@ pub fn check_layer(layer: &dyn Layer, n: usize, params: &[f64], x: &[f64], seed:
     assert_vectors("sum of per-sample gradients", &summed, &pulled[x.len()..], 1e-11, 1.0);
 }
 
-/// The law of a likelihood: residual and Λ are the first two derivatives, and Λ = SSᵀ.
+/// The law of a likelihood: residual, Λ and the third product are its derivatives, and Λ = SSᵀ.
 pub fn check_likelihood(rule: &dyn OutputLoss, n: usize, outputs: usize, targets: &BlockTargets, seed: u64) {
     let mut rng = stream(seed, Purpose::Data, 10);
     let f = normals(&mut rng, outputs * n);
@@ -114,6 +114,16 @@ pub fn check_likelihood(rule: &dyn OutputLoss, n: usize, outputs: usize, targets
     rule.hessian_product(n, &f, &d, &mut product, &mut scratch);
     let by_difference: Vec<f64> = plus.1.iter().zip(&minus.1).map(|(p, m)| (p - m) / (2.0 * h)).collect();
     assert_vectors("hessian_product", &product, &by_difference, 1e-7, 1.0);
+    let mut product_at = |t: f64| {
+        let mut product = vec![f64::NAN; f.len()];
+        rule.hessian_product(n, &shifted(&f, t, &d), &d, &mut product, &mut scratch);
+        product
+    };
+    let by_difference: Vec<f64> =
+        product_at(h).iter().zip(&product_at(-h)).map(|(p, m)| (p - m) / (2.0 * h)).collect();
+    let mut third = vec![f64::NAN; f.len()];
+    rule.third_product(n, &f, &d, &mut third, &mut scratch);
+    assert_vectors("third_product", &third, &by_difference, 1e-7, 1.0);
     // Σⱼ Sⱼ(Sⱼᵀd) per sample must be Λd.
     let mut rebuilt = vec![0.0; f.len()];
     let mut column = vec![f64::NAN; f.len()];

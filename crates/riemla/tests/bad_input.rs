@@ -220,7 +220,7 @@ fn posteriors_and_batches() -> Result<()> {
     assert_error!("laplace".parse::<Method>(), Error::Range { .. });
     assert!(Method::ALL.iter().all(|m| m.name().parse::<Method>() == Ok(*m)));
     for strength in [-1.0, f64::NAN, f64::INFINITY] {
-        let config = PosteriorConfig { strength, ..PosteriorConfig::new(Method::RiemLa) };
+        let config = PosteriorConfig { strength: strength.into(), ..PosteriorConfig::new(Method::RiemLa) };
         assert_error!(make(config), Error::Range { .. });
     }
     let integrator = Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog::with_tolerance(0.0));

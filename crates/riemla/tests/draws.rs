@@ -151,8 +151,8 @@ fn draws_depend_on_seed_and_index_alone() {
 #[test]
 fn all_methods_share_their_tangent_vectors() {
     let p = problem();
-    let draws = |method, strength| {
-        let config = PosteriorConfig { strength, ..PosteriorConfig::new(method) };
+    let draws = |method, strength: f64| {
+        let config = PosteriorConfig { strength: strength.into(), ..PosteriorConfig::new(method) };
         p.posterior(config).sample(3, 4, Control::default()).draws
     };
     let la = draws(Method::La, 1.0);

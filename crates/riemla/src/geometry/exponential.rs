@@ -3,12 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::leapfrog::ConstrainedLeapfrog;
-use super::metric::{LossMetric, Metric as _, check_strength};
+use super::metric::{LossMetric, Metric, check_strength};
 use super::path::PathRecorder;
 use super::{Counters, Diagnostics, Geodesic};
 use crate::Result;
-use crate::linalg::vector::dot;
-use crate::objective::{Objective, TwiceDifferentiable};
+use crate::objective::TwiceDifferentiable;
 use crate::ode::DormandPrince;
 
 /// How a geodesic is integrated.
@@ -54,7 +53,7 @@ pub fn exponential_map<O: TwiceDifferentiable + ?Sized>(
             leapfrog.exponential_map(objective, strength, theta, v, path_points)
         }
         Integrator::DormandPrince(solver) => {
-            dormand_prince(objective, strength, solver, theta, v, path_points)
+            geodesic_of_metric(&LossMetric::new(objective, strength)?, solver, theta, v, path_points)
         }
     }
 }
@@ -62,6 +61,10 @@ pub fn exponential_map<O: TwiceDifferentiable + ?Sized>(
 /// Checks a start point and velocity against the objective.
 pub(super) fn check_start(dim: usize, strength: f64, theta: &[f64], v: &[f64]) -> Result<()> {
     check_strength(strength)?;
+    check_ends(dim, theta, v)
+}
+
+fn check_ends(dim: usize, theta: &[f64], v: &[f64]) -> Result<()> {
     for (what, values) in [("start of the geodesic", theta), ("initial velocity", v)] {
         crate::error::check_len(what, dim, values.len())?;
         crate::error::check_finite(what, values)?;
@@ -69,17 +72,18 @@ pub(super) fn check_start(dim: usize, strength: f64, theta: &[f64], v: &[f64]) -
     Ok(())
 }
 
-fn dormand_prince<O: TwiceDifferentiable + ?Sized>(
-    objective: &O,
-    strength: f64,
+/// Follows the geodesic of any metric from `theta` with velocity `v` to t = 1.
+///
+/// The counters call every acceleration a gradient and a curvature.
+pub fn geodesic_of_metric(
+    metric: &dyn Metric,
     solver: &DormandPrince,
     theta: &[f64],
     v: &[f64],
     path_points: usize,
 ) -> Result<Geodesic> {
-    check_start(objective.dim(), strength, theta, v)?;
+    check_ends(metric.dim(), theta, v)?;
     solver.validate()?;
-    let metric = LossMetric::new(objective, strength)?;
     let k = theta.len();
     let mut state: Vec<f64> = theta.iter().chain(v).copied().collect();
     let mut path = PathRecorder::new(path_points);
@@ -100,33 +104,17 @@ fn dormand_prince<O: TwiceDifferentiable + ?Sized>(
         rejections: report.rejections,
         values: 0,
     };
-    let diagnostics = diagnose(objective, strength, (theta, v), (&state, &velocity));
+    let speed = |theta: &[f64], v: &[f64]| metric.inner(theta, v, v).sqrt();
+    let (start, end) = (speed(theta, v), speed(&state, &velocity));
+    let losses = (metric.loss(theta), metric.loss(&state));
+    let diagnostics = Diagnostics::new(metric.loss_bound(start), start, end, losses.0, losses.1);
     let path = path.finish();
     Ok(Geodesic { end: state, velocity, t: report.t, status: report.status, counters, diagnostics, path })
 }
 
-/// Measures the invariants at both ends.
-fn diagnose<O: Objective + ?Sized>(
-    objective: &O,
-    strength: f64,
-    start: (&[f64], &[f64]),
-    end: (&[f64], &[f64]),
-) -> Diagnostics {
-    let mut gradient = vec![0.0; start.0.len()];
-    let mut measure = |(theta, v): (&[f64], &[f64])| {
-        let loss = objective.value_and_gradient(theta, &mut gradient);
-        let slope = strength * dot(&gradient, v);
-        (loss, (dot(v, v) + slope * slope).sqrt())
-    };
-    let (loss_start, speed) = measure(start);
-    let (loss_end, end_speed) = measure(end);
-    Diagnostics::new(strength, speed, end_speed, loss_start, loss_end)
-}
-
 impl Diagnostics {
-    pub(super) fn new(strength: f64, speed: f64, end_speed: f64, loss_start: f64, loss_end: f64) -> Self {
+    pub(super) fn new(loss_bound: f64, speed: f64, end_speed: f64, loss_start: f64, loss_end: f64) -> Self {
         let speed_drift = if speed > 0.0 { (end_speed / speed - 1.0).abs() } else { 0.0 };
-        let loss_bound = if speed > 0.0 { speed / strength } else { 0.0 };
         Self { speed, speed_drift, loss_start, loss_end, loss_bound }
     }
 }

@@ -95,7 +95,8 @@ impl ConstrainedLeapfrog {
             run.adaptive(&mut *probe, &mut path)
         };
         let end_speed = (dot(&run.v, &run.v) + dot(&run.g, &run.v).powi(2)).sqrt();
-        let diagnostics = Diagnostics::new(strength, run.speed, end_speed, loss_start, run.loss);
+        let loss_bound = if run.speed > 0.0 { run.speed / strength } else { 0.0 };
+        let diagnostics = Diagnostics::new(loss_bound, run.speed, end_speed, loss_start, run.loss);
         Ok(Geodesic {
             t: run.t,
             status,

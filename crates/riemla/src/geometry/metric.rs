@@ -14,8 +14,18 @@ pub trait Metric: Sync {
     /// ⟨v, M(θ)w⟩.
     fn inner(&self, theta: &[f64], v: &[f64], w: &[f64]) -> f64;
 
-    /// Writes c̈ of the geodesic through θ with velocity v.
+    /// Writes c̈ of the geodesic through θ with velocity v; NaN outside the domain.
     fn acceleration(&self, theta: &[f64], v: &[f64], out: &mut [f64]);
+
+    /// The loss to report at the ends of a geodesic; 0 for metrics that are made of none.
+    fn loss(&self, _theta: &[f64]) -> f64 {
+        0.0
+    }
+
+    /// Largest change of the loss along a geodesic of this speed; infinite if there is no bound.
+    fn loss_bound(&self, _speed: f64) -> f64 {
+        f64::INFINITY
+    }
 }
 
 /// M = I + a²∇L∇Lᵀ for an objective L and a strength a; a = 1 is the paper's metric.
@@ -56,5 +66,13 @@ impl<O: TwiceDifferentiable + ?Sized> Metric for LossMetric<'_, O> {
         let a2 = self.strength * self.strength;
         let factor = -a2 * curvature / (1.0 + a2 * dot(out, out));
         crate::linalg::vector::scale(factor, out);
+    }
+
+    fn loss(&self, theta: &[f64]) -> f64 {
+        self.objective.value(theta)
+    }
+
+    fn loss_bound(&self, speed: f64) -> f64 {
+        if speed > 0.0 { speed / self.strength } else { 0.0 }
     }
 }

@@ -2,15 +2,17 @@
 //!
 //! The metric M(θ) = I + a²∇L∇Lᵀ (a = strength) is that of the graph z = aL(θ) in ℝᴷ⁺¹. The
 //! exponential map follows the geodesic c̈ = −a²∇L⟨ċ, Hċ⟩/(1 + a²‖∇L‖²) from θ* with velocity v
-//! to t = 1 (paper, eq. of the geodesic; docs/notation.md).
+//! to t = 1 (paper, eq. of the geodesic; docs/notation.md). The Fisher metric is the alternative.
 
 mod constraint;
 mod exponential;
+mod fisher;
 mod leapfrog;
 mod metric;
 mod path;
 
-pub use exponential::{Integrator, exponential_map};
+pub use exponential::{Integrator, exponential_map, geodesic_of_metric};
+pub use fisher::{FisherMetric, FisherSolve};
 pub use leapfrog::ConstrainedLeapfrog;
 pub(crate) use metric::check_strength;
 pub use metric::{LossMetric, Metric};

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Strength;
 use crate::geometry::Integrator;
+use crate::ode::DormandPrince;
 use crate::{Error, Result};
 
 /// The posteriors, by the names used on the command line and in result files.
@@ -84,13 +86,28 @@ pub enum Unfinished {
     Fail,
 }
 
+/// Which Riemannian metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MetricChoice {
+    /// I + a²∇L∇Lᵀ, the paper's.
+    #[default]
+    Loss,
+    /// The Fisher metric Σ JᵀΛJ + δ: no strength to choose, exact for Gaussian posteriors.
+    Fisher,
+}
+
 /// Choices of a posterior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PosteriorConfig {
     /// Which posterior.
     pub method: Method,
-    /// Strength a of the metric I + a²∇L∇Lᵀ; 1 is the paper's.
-    pub strength: f64,
+    /// Which metric.
+    #[serde(default)]
+    pub metric: MetricChoice,
+    /// Strength a of the metric I + a²∇L∇Lᵀ, or the rule that finds it.
+    #[serde(default)]
+    pub strength: Strength,
     /// How geodesics are integrated.
     pub integrator: Integrator,
     /// What to do with unfinished ones.
@@ -104,10 +121,36 @@ impl PosteriorConfig {
     pub fn new(method: Method) -> Self {
         Self {
             method,
-            strength: 1.0,
+            metric: MetricChoice::Loss,
+            strength: Strength::default(),
             integrator: Integrator::default(),
             unfinished: Unfinished::Redraw(10),
             batch: None,
         }
+    }
+
+    /// A Riemannian method with the Fisher metric: Dormand-Prince at rtol 1e-6, otherwise the
+    /// defaults. Its geodesics are smooth and take few steps.
+    pub fn fisher(method: Method) -> Self {
+        let solver = DormandPrince { rtol: 1e-6, atol: 1e-8, ..DormandPrince::default() };
+        let integrator = Integrator::DormandPrince(solver);
+        Self { metric: MetricChoice::Fisher, integrator, ..Self::new(method) }
+    }
+
+    /// Checks what the geodesics need.
+    pub(super) fn validate_geodesics(&self) -> Result<()> {
+        self.strength.validate()?;
+        self.integrator.validate()?;
+        if self.metric == MetricChoice::Loss {
+            return Ok(());
+        }
+        let message = if self.strength.fixed().is_none() {
+            "the Fisher metric has no strength to calibrate; leave it fixed"
+        } else if !matches!(self.integrator, Integrator::DormandPrince(_)) {
+            "the constrained leapfrog knows only the metric of the loss; use dormand-prince with the Fisher metric"
+        } else {
+            return Ok(());
+        };
+        Err(Error::Unsupported(message.into()))
     }
 }

@@ -7,14 +7,22 @@
 //! | `riem-la` | the end of the geodesic of the loss from θ* with velocity v |
 //! | `lin-riem-la` | the same with the loss of the linearised network, which also predicts |
 //!
-//! The Riemannian ones also run on a fresh random batch of the data per draw.
+//! The Riemannian ones also run on a fresh random batch of the data per draw. The [`Strength`] of
+//! their metric is a number or a rule, for example the virial identity, that is applied once per seed.
 
+mod calibrate;
 mod config;
 mod draw;
+mod geodesics;
 mod sampler;
 mod samples;
+mod search;
+mod strength;
 
-pub use config::{BatchPlan, Method, PosteriorConfig, Unfinished};
+pub use calibrate::{Calibration, Trial};
+pub use config::{BatchPlan, Method, MetricChoice, PosteriorConfig, Unfinished};
 pub use draw::{Draw, GeodesicSummary};
-pub use sampler::{Control, Posterior};
+pub use sampler::{Control, Posterior, Validation};
 pub use samples::{SampleSet, virial_ratio};
+pub use search::SearchStatus;
+pub use strength::{Statistic, Strength};

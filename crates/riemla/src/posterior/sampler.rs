@@ -1,29 +1,36 @@
 //! Drawing from a posterior: one draw by (seed, index), or many in parallel.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::{Draw, GeodesicSummary, Method, PosteriorConfig, SampleSet, Unfinished};
+use super::geodesics::GeodesicLoss;
+use super::{Calibration, Draw, Method, MetricChoice, PosteriorConfig, SampleSet, SearchStatus, Strength};
 use crate::curvature::Laplace;
 use crate::data::{Dataset, draw_batch};
-use crate::geometry::{Counters, Geodesic, Status, check_strength, exponential_map};
 use crate::linalg::vector::axpy;
-use crate::objective::{LinearizedLoss, NetworkLoss, Restricted, TwiceDifferentiable};
+use crate::objective::NetworkLoss;
 use crate::random::{Purpose, stream};
 use crate::{Error, Result};
 
 /// A posterior that draws can be taken from.
 pub struct Posterior {
-    config: PosteriorConfig,
-    laplace: Arc<Laplace>,
-    data: Arc<Dataset>,
-    loss: NetworkLoss,
-    /// The full-data objective of the geodesics; none if each draw has its own batch, or no
-    /// geodesics are needed.
-    objective: Option<Box<dyn TwiceDifferentiable + Send>>,
+    pub(super) config: PosteriorConfig,
+    pub(super) laplace: Arc<Laplace>,
+    pub(super) data: Arc<Dataset>,
+    pub(super) loss: NetworkLoss,
+    /// The full-data loss that the metric is made of; none if each draw has its own batch, the
+    /// metric is another, or no geodesics are needed.
+    pub(super) objective: Option<GeodesicLoss>,
+    pub(super) validation: Option<Validation>,
+    /// Strengths found so far, by seed.
+    calibrations: Mutex<HashMap<u64, Arc<Calibration>>>,
 }
+
+/// A score of draws on held-out data, lower is better: see [`crate::predict::held_out_nll`].
+pub type Validation = Box<dyn Fn(&[&[f64]]) -> f64 + Send + Sync>;
 
 /// Progress and interruption of a parallel run.
 #[derive(Default, Clone, Copy)]
@@ -33,9 +40,6 @@ pub struct Control<'a> {
     /// Once set, no new draw is begun; what was drawn is kept.
     pub stop: Option<&'a AtomicBool>,
 }
-
-/// Redrawn tangents take their numbers from streams that no other draw uses.
-const ATTEMPT_STRIDE: u64 = 1 << 40;
 
 impl Posterior {
     /// A posterior around `laplace`, fitted to `trained` on `data`.
@@ -57,15 +61,31 @@ impl Posterior {
             draw_batch(&data, batch.size, batch.stratified, &mut stream(0, Purpose::Batch, 0))?;
         }
         if config.method.is_riemannian() {
-            check_strength(config.strength)?;
-            config.integrator.validate()?;
+            config.validate_geodesics()?;
         }
-        let mut posterior = Self { config, laplace, data, loss, objective: None };
-        if posterior.config.method.is_riemannian() && posterior.config.batch.is_none() {
-            let all = posterior.loss.with(posterior.loss.likelihood(), posterior.loss.prior().clone())?;
-            posterior.objective = Some(posterior.objective_of(all)?);
+        let calibrations = Mutex::default();
+        let mut posterior =
+            Self { config, laplace, data, loss, objective: None, validation: None, calibrations };
+        let of_loss = posterior.config.metric == MetricChoice::Loss;
+        if posterior.config.method.is_riemannian() && posterior.config.batch.is_none() && of_loss {
+            posterior.objective = Some(posterior.full_objective()?);
         }
         Ok(posterior)
+    }
+
+    /// With the held-out score that [`Strength::HeldOut`] makes small.
+    pub fn with_validation(mut self, score: Validation) -> Self {
+        self.validation = Some(score);
+        self.calibrations = Mutex::default();
+        self
+    }
+
+    /// The same posterior at a given strength.
+    pub fn with_strength(mut self, strength: f64) -> Result<Self> {
+        self.config.strength = Strength::Fixed(strength);
+        self.config.strength.validate()?;
+        self.calibrations = Mutex::default();
+        Ok(self)
     }
 
     /// The choices it was made with.
@@ -83,22 +103,28 @@ impl Posterior {
         &self.loss
     }
 
-    fn objective_of(&self, loss: NetworkLoss) -> Result<Box<dyn TwiceDifferentiable + Send>> {
-        Ok(if self.config.method == Method::LinRiemLa {
-            Box::new(LinearizedLoss::new(loss, &self.laplace.theta)?)
-        } else {
-            Box::new(loss)
-        })
+    /// The strength under `seed` and how it was found; `None` for a fixed strength.
+    ///
+    /// The search runs once per seed and is remembered. Nothing but the seed matters to it.
+    pub fn calibration(&self, seed: u64) -> Result<Option<Arc<Calibration>>> {
+        self.calibration_until(seed, None)
     }
 
-    /// The loss on the batch of one draw.
-    fn batch_objective(&self, seed: u64, index: u64) -> Result<Option<Box<dyn TwiceDifferentiable + Send>>> {
-        let Some(batch) = self.config.batch else { return Ok(None) };
-        let mut rng = stream(seed, Purpose::Batch, index);
-        let rows = draw_batch(&self.data, batch.size, batch.stratified, &mut rng)?;
-        let (network, prior) = (self.loss.network().clone(), self.loss.prior().clone());
-        let loss = NetworkLoss::on_batch(network, &self.data, &rows, self.loss.likelihood(), prior)?;
-        Ok(Some(self.objective_of(loss)?))
+    fn calibration_until(&self, seed: u64, stop: Option<&AtomicBool>) -> Result<Option<Arc<Calibration>>> {
+        let rule = self.config.strength.fixed().is_none() && self.config.metric == MetricChoice::Loss;
+        if !(self.config.method.is_riemannian() && rule) {
+            return Ok(None);
+        }
+        let known = || self.calibrations.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known().get(&seed) {
+            return Ok(Some(found.clone()));
+        }
+        // Not under the lock: two threads may do the same work, but none waits inside a pool.
+        let found = Arc::new(super::calibrate::calibrate(self, seed, stop)?);
+        if found.status != SearchStatus::Stopped {
+            known().insert(seed, found.clone());
+        }
+        Ok(Some(found))
     }
 
     /// Draw number `index` under `seed`: the same bits wherever and whenever it is taken.
@@ -110,74 +136,13 @@ impl Posterior {
                 axpy(1.0, &self.tangent(seed, index, 0), &mut theta);
                 Ok(Draw { index, theta, geodesic: None })
             }
-            Method::RiemLa | Method::LinRiemLa => self.draw_geodesic(seed, index),
-        }
-    }
-
-    /// The tangent vector of a draw; all methods share it.
-    fn tangent(&self, seed: u64, index: u64, attempt: u64) -> Vec<f64> {
-        let mut rng = stream(seed, Purpose::Draw, index + attempt * ATTEMPT_STRIDE);
-        self.laplace.draw_tangent(&mut rng)
-    }
-
-    fn draw_geodesic(&self, seed: u64, index: u64) -> Result<Draw> {
-        let batch = self.batch_objective(seed, index)?;
-        let Some(objective) = batch.as_deref().or(self.objective.as_deref()) else {
-            return Err(Error::Unsupported("this posterior has no geodesics".into()));
-        };
-        let mut spent = Counters::default();
-        let redraws = if let Unfinished::Redraw(n) = self.config.unfinished { n } else { 0 };
-        for attempt in 0..=redraws {
-            let geodesic = self.geodesic(objective, &self.tangent(seed, index, attempt as u64), 0)?;
-            let accepted = geodesic.status == Status::Reached || self.config.unfinished == Unfinished::Keep;
-            if accepted {
-                let summary = GeodesicSummary::new(&geodesic, spent, attempt + 1);
-                return Ok(Draw { index, theta: geodesic.end, geodesic: Some(summary) });
+            Method::RiemLa | Method::LinRiemLa => {
+                let Some(calibration) = self.calibration(seed)? else {
+                    return self.draw_geodesic(seed, index, self.config.strength.fixed().unwrap_or(1.0));
+                };
+                let pilot = calibration.draws.iter().find(|pilot| pilot.index == index);
+                pilot.map_or_else(|| self.draw_geodesic(seed, index, calibration.strength), |d| Ok(d.clone()))
             }
-            spent += geodesic.counters;
-            if attempt == redraws {
-                return Err(Error::Unfinished {
-                    draw: index,
-                    t: geodesic.t,
-                    status: geodesic.status.to_string(),
-                    attempts: attempt + 1,
-                    remedy: "raise max_steps, loosen the tolerance, lower the strength, or keep unfinished geodesics".into(),
-                });
-            }
-        }
-        Err(Error::Unsupported("no attempt was made".into()))
-    }
-
-    /// The geodesic of `objective` from θ* with velocity `v`, on the uncertain weights only.
-    fn geodesic(
-        &self,
-        objective: &(dyn TwiceDifferentiable + Send),
-        v: &[f64],
-        path_points: usize,
-    ) -> Result<Geodesic> {
-        let PosteriorConfig { strength, integrator, .. } = &self.config;
-        let theta = &self.laplace.theta;
-        let subset = self.laplace.subset();
-        if subset.len() == theta.len() {
-            return exponential_map(objective, *strength, integrator, theta, v, path_points);
-        }
-        let restricted = Restricted::new(objective, theta, subset.indices().collect());
-        let (start, v) = (subset.gather(theta), subset.gather(v));
-        let mut geodesic = exponential_map(&restricted, *strength, integrator, &start, &v, path_points)?;
-        geodesic.end = restricted.embed(&geodesic.end);
-        geodesic.velocity = subset.scatter(&geodesic.velocity, theta.len());
-        for point in &mut geodesic.path {
-            point.theta = restricted.embed(&point.theta);
-        }
-        Ok(geodesic)
-    }
-
-    /// The geodesic of a draw with `points` evenly spaced points along it, for plots.
-    pub fn trace_geodesic(&self, seed: u64, index: u64, points: usize) -> Result<Geodesic> {
-        let batch = self.batch_objective(seed, index)?;
-        match batch.as_deref().or(self.objective.as_deref()) {
-            Some(objective) => self.geodesic(objective, &self.tangent(seed, index, 0), points),
-            None => Err(Error::Unsupported(format!("{} draws follow no geodesics", self.config.method))),
         }
     }
 
@@ -190,6 +155,21 @@ impl Posterior {
     /// The draws with the given indices, in parallel: what is missing of an interrupted run.
     pub fn sample_indices(&self, seed: u64, indices: &[u64], control: Control<'_>) -> SampleSet {
         let stopped = || control.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let mut set = SampleSet {
+            method: self.config.method,
+            seed,
+            draws: Vec::new(),
+            failed: Vec::new(),
+            stopped: false,
+            calibration: None,
+        };
+        match self.calibration_until(seed, control.stop) {
+            Ok(found) => set.calibration = found,
+            Err(error) => {
+                set.failed = indices.iter().map(|&index| (index, error.clone())).collect();
+                return set;
+            }
+        }
         let results: Vec<(u64, Option<Result<Draw>>)> = indices
             .par_iter()
             // One draw per task: their costs differ too much for larger pieces.
@@ -205,13 +185,6 @@ impl Posterior {
                 (index, Some(draw))
             })
             .collect();
-        let mut set = SampleSet {
-            method: self.config.method,
-            seed,
-            draws: Vec::new(),
-            failed: Vec::new(),
-            stopped: false,
-        };
         for (index, result) in results {
             match result {
                 Some(Ok(draw)) => set.draws.push(draw),

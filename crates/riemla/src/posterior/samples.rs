@@ -1,6 +1,8 @@
 //! Sets of draws and what can be said of them.
 
-use super::{Draw, Method};
+use std::sync::Arc;
+
+use super::{Calibration, Draw, Method};
 use crate::Error;
 use crate::geometry::{Counters, Status};
 use crate::linalg::vector::dot;
@@ -19,6 +21,8 @@ pub struct SampleSet {
     pub failed: Vec<(u64, Error)>,
     /// Whether a stop was requested before all were drawn.
     pub stopped: bool,
+    /// How the strength of the metric was found, if by a rule.
+    pub calibration: Option<Arc<Calibration>>,
 }
 
 impl SampleSet {
@@ -27,9 +31,9 @@ impl SampleSet {
         self.draws.iter().map(|draw| draw.theta.as_slice()).collect()
     }
 
-    /// Total work of all geodesics.
+    /// Total work of all geodesics, with the search for the strength.
     pub fn counters(&self) -> Counters {
-        let mut total = Counters::default();
+        let mut total = self.calibration.as_ref().map_or(Counters::default(), |c| c.counters);
         for geodesic in self.draws.iter().filter_map(|draw| draw.geodesic) {
             total += geodesic.counters;
         }
@@ -51,7 +55,9 @@ impl SampleSet {
 }
 
 /// Mean of (θ − θ*)·∇L(θ)/K over the draws: 1 for exact draws from exp(−L), by integration by
-/// parts. Below 1 the draws are too close to θ*, above 1 too far out.
+/// parts, whether θ* is a minimum or not. Below 1 the draws are too close to θ*, above 1 too far
+/// out. K is the dimension of the objective; where only some weights are uncertain, use
+/// [`super::Posterior::virial_ratio`].
 pub fn virial_ratio(objective: &dyn Objective, center: &[f64], thetas: &[&[f64]]) -> f64 {
     let mut gradient = vec![0.0; center.len()];
     let mut total = 0.0;

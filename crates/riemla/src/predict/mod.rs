@@ -2,11 +2,13 @@
 
 mod classification;
 mod glm;
+mod held_out;
 mod outputs;
 mod regression;
 
 pub use classification::ClassPrediction;
 pub use glm::{GlmOutputs, glm_outputs};
+pub use held_out::held_out_nll;
 pub use outputs::{linearized_outputs, outputs};
 pub use regression::RegressionPrediction;
 

@@ -33,6 +33,13 @@ impl OutputLoss for Bernoulli {
         }
     }
 
+    fn third_product(&self, _n: usize, f: &[f64], d: &[f64], out: &mut [f64], _scratch: &mut [f64]) {
+        sigmoid(f, out);
+        for (o, d) in out.iter_mut().zip(d) {
+            *o = *o * (1.0 - *o) * (1.0 - 2.0 * *o) * d * d;
+        }
+    }
+
     fn factor(&self, _n: usize, f: &[f64], _j: usize, out: &mut [f64], _scratch: &mut [f64]) {
         sigmoid(f, out);
         for o in out {

@@ -44,6 +44,17 @@ impl OutputLoss for Categorical {
         }
     }
 
+    /// p⊙[(d − p·d)² − Var_p d].
+    fn third_product(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]) {
+        softmax_rows(f, n, f.len() / n, out, &mut scratch[..n]);
+        for i in 0..n {
+            let sample = || (i..f.len()).step_by(n);
+            let mean: f64 = sample().map(|k| out[k] * d[k]).sum();
+            let variance: f64 = sample().map(|k| out[k] * (d[k] - mean).powi(2)).sum();
+            sample().for_each(|k| out[k] *= (d[k] - mean).powi(2) - variance);
+        }
+    }
+
     /// S = diag(√p) − p√pᵀ: since the p sum to one, SSᵀ = diag(p) − ppᵀ.
     fn factor(&self, n: usize, f: &[f64], j: usize, out: &mut [f64], scratch: &mut [f64]) {
         softmax_rows(f, n, f.len() / n, out, &mut scratch[..n]);

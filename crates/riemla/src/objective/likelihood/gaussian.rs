@@ -33,6 +33,10 @@ impl OutputLoss for Gaussian {
         }
     }
 
+    fn third_product(&self, _n: usize, _f: &[f64], _d: &[f64], out: &mut [f64], _scratch: &mut [f64]) {
+        out.fill(0.0);
+    }
+
     fn factor(&self, n: usize, _f: &[f64], j: usize, out: &mut [f64], _scratch: &mut [f64]) {
         out.fill(0.0);
         out[j * n..(j + 1) * n].fill(self.precision.sqrt());

@@ -38,6 +38,9 @@ pub trait OutputLoss: Send + Sync {
     /// Writes Λd.
     fn hessian_product(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]);
 
+    /// Writes Σ ∂Λ/∂f[d]·d, the third derivative along d twice: how Λ changes.
+    fn third_product(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]);
+
     /// Number of columns of S in Λ = SSᵀ, per sample.
     fn factor_columns(&self, outputs: usize) -> usize {
         outputs

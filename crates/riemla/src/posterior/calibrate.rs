@@ -1,0 +1,234 @@
+//! Finding the strength of the metric by the rules of [`Strength`].
+//!
+//! The virial identity: for any density p ∝ exp(−L) on ℝᴷ that falls off at infinity and any fixed
+//! point θ*, the divergence of (θ − θ*)p integrates to 0, so E[(θ − θ*)·∇L(θ)] = K. θ* need not be a
+//! minimum and nothing is to be corrected. With g = ∇L(θ*) not zero, though, the few pilots add the
+//! noise of g·v, whose mean over tangent vectors v is exactly 0: it is subtracted as a control
+//! variate, the same for every strength. (Subtracting g·(θ − θ*) instead would be wrong: that mean
+//! is not 0 for the posterior, −gᵀP⁻¹g if it is Gaussian.)
+//!
+//! L is the loss of the posterior that is approximated: on all data even if each geodesic sees only
+//! a batch. A geodesic avoids the rises of its own batch's loss, not those of the others, so that on
+//! the batch losses the draws would look narrower than they are.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::search::{self, Estimate, SearchStatus};
+use super::{Draw, Posterior, Statistic, Strength};
+use crate::geometry::{ConstrainedLeapfrog, Counters, Geodesic, Integrator, Status};
+use crate::linalg::vector::dot;
+use crate::objective::TwiceDifferentiable;
+use crate::{Error, Result};
+
+/// One strength that was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The strength.
+    pub strength: f64,
+    /// What the rule looks at: a ratio that should be 1, or the held-out score.
+    pub value: f64,
+    /// Pilot geodesics that reached their end.
+    pub finished: usize,
+}
+
+/// A strength found by a rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The rule.
+    pub rule: Strength,
+    /// The strength a.
+    pub strength: f64,
+    /// How the search ended.
+    pub status: SearchStatus,
+    /// Virial ratio of the pilot draws at that strength.
+    pub virial_ratio: f64,
+    /// The strengths tried, in order.
+    pub trials: Vec<Trial>,
+    /// What the search cost, without the pilot draws at the strength found.
+    pub counters: Counters,
+    /// The pilot draws at the strength found: draws 0, 1, … of the seed.
+    pub draws: Vec<Draw>,
+}
+
+/// Step tolerance of the search: the loss level of a draw needs less accuracy than its place.
+const SEARCH_TOLERANCE: f64 = 1e-4;
+
+/// The integrator of the search. Only the constrained one stays on the graph of the loss whatever
+/// its tolerance; Dormand-Prince at a loose tolerance draws from somewhere else.
+fn coarse(integrator: &Integrator) -> Integrator {
+    match integrator {
+        Integrator::ConstrainedLeapfrog(settings) if settings.fixed_steps.is_none() => {
+            let tolerance = settings.tolerance.max(SEARCH_TOLERANCE);
+            Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog { tolerance, ..settings.clone() })
+        }
+        other => other.clone(),
+    }
+}
+
+/// Applies the posterior's rule under `seed`.
+pub(super) fn calibrate(posterior: &Posterior, seed: u64, stop: Option<&AtomicBool>) -> Result<Calibration> {
+    let rule = posterior.config().strength;
+    let built;
+    let loss = match posterior.objective() {
+        Some(objective) => objective,
+        None => {
+            built = posterior.full_objective()?;
+            &*built
+        }
+    };
+    let pilots = Pilots::new(posterior, loss, seed)?;
+    let mut search = Search { pilots, rule, stop, trials: Vec::new(), counters: Counters::default() };
+    let (strength, status) = match rule {
+        Strength::Fixed(strength) => (strength, SearchStatus::Converged),
+        Strength::HeldOut { .. } if posterior.validation().is_none() => {
+            let remedy = "a held-out strength needs a score: call Posterior::with_validation";
+            return Err(Error::Unsupported(remedy.into()));
+        }
+        Strength::HeldOut { .. } => {
+            search::minimum(|strength| search.trial(strength).map(|estimate| estimate.value))
+        }
+        Strength::Virial { .. } | Strength::LossRise { .. } => {
+            search::root(|strength| search.trial(strength))
+        }
+    };
+    // The pilots that fail under the policy will be reported when they are drawn.
+    let draws: Vec<Draw> = if status == SearchStatus::Stopped {
+        Vec::new()
+    } else {
+        let indices: Vec<u64> = (0..rule.pilots() as u64).collect();
+        let draw = |&index: &u64| posterior.draw_geodesic(seed, index, strength).ok();
+        indices.par_iter().with_max_len(1).filter_map(draw).collect()
+    };
+    let ends: Vec<&[f64]> = draws.iter().map(|draw| draw.theta.as_slice()).collect();
+    let virial_ratio = posterior.virial_ratio(&ends)?;
+    let Search { trials, counters, .. } = search;
+    Ok(Calibration { rule, strength, status, virial_ratio, trials, counters, draws })
+}
+
+/// The draws that a rule looks at: the same tangents and batches at every strength.
+struct Pilots<'a> {
+    posterior: &'a Posterior,
+    integrator: Integrator,
+    /// The loss of the posterior: on all data.
+    loss: &'a (dyn TwiceDifferentiable + Send),
+    loss_start: f64,
+    pilots: Vec<Pilot>,
+}
+
+struct Pilot {
+    v: Vec<f64>,
+    /// The loss of its geodesic, if that sees a batch.
+    batch: Option<super::geodesics::GeodesicLoss>,
+    /// ∇L(θ*)·v.
+    slope: f64,
+}
+
+impl<'a> Pilots<'a> {
+    fn new(posterior: &'a Posterior, loss: &'a (dyn TwiceDifferentiable + Send), seed: u64) -> Result<Self> {
+        let theta = &posterior.laplace().theta;
+        let mut gradient = vec![0.0; theta.len()];
+        let loss_start = loss.value_and_gradient(theta, &mut gradient);
+        let pilot = |index| {
+            let v = posterior.tangent(seed, index, 0);
+            let batch = posterior.batch_objective(seed, index)?;
+            Ok(Pilot { slope: dot(&gradient, &v), v, batch })
+        };
+        let count = posterior.config().strength.pilots() as u64;
+        let pilots = (0..count).map(pilot).collect::<Result<_>>()?;
+        let integrator = coarse(&posterior.config().integrator);
+        Ok(Self { posterior, integrator, loss, loss_start, pilots })
+    }
+
+    /// The pilot geodesics at one strength.
+    fn run(&self, strength: f64) -> Vec<Option<Geodesic>> {
+        let geodesic = |pilot: &Pilot| {
+            let loss = pilot.batch.as_deref().unwrap_or(self.loss);
+            self.posterior.geodesic(loss, (strength, &self.integrator), &pilot.v, 0).ok()
+        };
+        self.pilots.par_iter().with_max_len(1).map(geodesic).collect()
+    }
+
+    /// (θ − θ*)·∇L(θ) − ∇L(θ*)·v.
+    fn virial(&self, pilot: &Pilot, end: &[f64]) -> f64 {
+        let mut gradient = vec![0.0; end.len()];
+        self.loss.value_and_gradient(end, &mut gradient);
+        dot(&gradient, end) - dot(&gradient, &self.posterior.laplace().theta) - pilot.slope
+    }
+
+    /// L(θ) − L(θ*) − ∇L(θ*)·v.
+    fn rise(&self, pilot: &Pilot, end: &[f64]) -> f64 {
+        self.loss.value(end) - self.loss_start - pilot.slope
+    }
+}
+
+/// The strengths tried so far.
+struct Search<'a> {
+    pilots: Pilots<'a>,
+    rule: Strength,
+    stop: Option<&'a AtomicBool>,
+    trials: Vec<Trial>,
+    counters: Counters,
+}
+
+impl Search<'_> {
+    /// What the rule looks at, at one strength; `None` if a stop was requested.
+    fn trial(&mut self, strength: f64) -> Option<Estimate> {
+        if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return None;
+        }
+        let geodesics = self.pilots.run(strength);
+        let mut ends = Vec::new();
+        for (pilot, geodesic) in self.pilots.pilots.iter().zip(&geodesics) {
+            let Some(geodesic) = geodesic else { continue };
+            self.counters += geodesic.counters;
+            if geodesic.status == Status::Reached {
+                ends.push((pilot, geodesic.end.as_slice()));
+            }
+        }
+        match self.rule {
+            Strength::Virial { .. } => self.counters.gradients += ends.len(),
+            _ => self.counters.values += ends.len(),
+        }
+        let estimate = self.estimate(&ends);
+        self.trials.push(Trial { strength, value: estimate.value, finished: ends.len() });
+        Some(estimate)
+    }
+
+    /// The ratio or score of finished pilots. None finished means that the metric is too strong to
+    /// integrate; a loss that is not finite means that it is too weak to keep the draws in its domain.
+    fn estimate(&self, ends: &[(&Pilot, &[f64])]) -> Estimate {
+        let k = self.pilots.posterior.laplace().subset().len() as f64;
+        match self.rule {
+            Strength::Virial { statistic, .. } => {
+                let value = |(pilot, end): &(&Pilot, &[f64])| self.pilots.virial(pilot, end) / k;
+                average(statistic, &ends.iter().map(value).collect::<Vec<_>>())
+            }
+            Strength::LossRise { .. } => {
+                let value = |(pilot, end): &(&Pilot, &[f64])| self.pilots.rise(pilot, end) / (0.5 * k);
+                average(Statistic::Mean, &ends.iter().map(value).collect::<Vec<_>>())
+            }
+            Strength::HeldOut { .. } => {
+                let thetas: Vec<&[f64]> = ends.iter().map(|(_, end)| *end).collect();
+                let score = self.pilots.posterior.validation().filter(|_| !thetas.is_empty());
+                Estimate { value: score.map_or(f64::INFINITY, |score| score(&thetas)), error: 0.0 }
+            }
+            Strength::Fixed(_) => Estimate { value: 1.0, error: 0.0 },
+        }
+    }
+}
+
+/// The average of ratios and the standard error of their mean.
+fn average(statistic: Statistic, values: &[f64]) -> Estimate {
+    if values.is_empty() {
+        return Estimate { value: 0.0, error: 0.0 };
+    }
+    let value = statistic.of(values);
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    let error = (squares / ((n - 1.0).max(1.0) * n)).sqrt();
+    Estimate { value: if value.is_nan() { f64::INFINITY } else { value }, error }
+}

@@ -1,0 +1,218 @@
+//! One-dimensional searches in the logarithm of the strength: a root, and a minimum.
+
+use serde::{Deserialize, Serialize};
+
+/// Strengths that are looked at.
+pub(super) const LOWEST: f64 = 1e-4;
+pub(super) const HIGHEST: f64 = 1e2;
+/// Where a search begins: large strengths cost many steps, so rather too weak.
+const START: f64 = 0.1;
+/// A root is good enough when the logarithm of the ratio is below this, or below half of the
+/// standard error that few pilots have anyway, up to the second number.
+const RATIO_TOLERANCE: f64 = 0.05;
+const LOOSEST_TOLERANCE: f64 = 0.15;
+/// Or when it is known to this in the logarithm of the strength.
+const WIDTH_TOLERANCE: f64 = 0.02;
+/// A minimum is flat: known to this in the logarithm of the strength.
+const MINIMUM_TOLERANCE: f64 = 0.3;
+const MAX_TRIALS: usize = 14;
+/// Ratios beyond this say only on which side the root is.
+const LARGEST_RATIO: f64 = 1e3;
+
+/// How the search for a strength ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SearchStatus {
+    /// The condition is met.
+    Converged,
+    /// Even the weakest metric (1e-4) is too strong, as for a Gaussian posterior.
+    LowestStrength,
+    /// Even the strongest metric (100) is too weak.
+    HighestStrength,
+    /// The trials were used up; the closest is taken.
+    TrialLimit,
+    /// A stop was requested; the closest so far is taken.
+    Stopped,
+}
+
+impl std::fmt::Display for SearchStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Converged => "converged",
+            Self::LowestStrength => "at the lowest strength",
+            Self::HighestStrength => "at the highest strength",
+            Self::TrialLimit => "trial limit",
+            Self::Stopped => "stopped",
+        })
+    }
+}
+
+/// A point of the search: logarithm of the strength, and the function there.
+type Point = (f64, f64);
+
+fn closer(a: Point, b: Point) -> Point {
+    if b.1.abs() < a.1.abs() { b } else { a }
+}
+
+/// A ratio and its standard error.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Estimate {
+    pub value: f64,
+    pub error: f64,
+}
+
+impl Estimate {
+    /// How close the logarithm of the ratio should come to 0.
+    fn tolerance(self) -> f64 {
+        // A clamp that takes NaN for the tightest.
+        (0.5 * self.error / self.value).max(RATIO_TOLERANCE).min(LOOSEST_TOLERANCE)
+    }
+}
+
+/// The strength at which `ratio`, which falls with the strength, is 1. `None` from `ratio` stops.
+pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<Estimate>) -> (f64, SearchStatus) {
+    let (lowest, highest) = (LOWEST.ln(), HIGHEST.ln());
+    let mut x = START.ln();
+    let mut best = (x, f64::INFINITY);
+    // Too weak (ratio above 1) and too strong; the weights are those of the Illinois method.
+    let (mut weak, mut strong): (Option<Point>, Option<Point>) = (None, None);
+    let (mut last, mut step) = (0.0, 0.5);
+    for _ in 0..MAX_TRIALS {
+        let Some(estimate) = ratio(x.exp()) else { return (best.0.exp(), SearchStatus::Stopped) };
+        let y = estimate.value.clamp(1.0 / LARGEST_RATIO, LARGEST_RATIO).ln();
+        best = closer(best, (x, y));
+        if y.abs() <= estimate.tolerance() {
+            return (x.exp(), SearchStatus::Converged);
+        }
+        let (same, other) = if y > 0.0 { (&mut weak, &mut strong) } else { (&mut strong, &mut weak) };
+        if let (true, Some(other)) = (last * y > 0.0, other) {
+            other.1 *= 0.5;
+        }
+        *same = Some((x, y));
+        last = y;
+        x = match (weak, strong) {
+            (Some(a), Some(b)) if (b.0 - a.0).abs() <= WIDTH_TOLERANCE => {
+                return ((0.5 * (a.0 + b.0)).exp(), SearchStatus::Converged);
+            }
+            (Some(a), Some(b)) if a.1.max(-b.1) >= 0.9 * LARGEST_RATIO.ln() => 0.5 * (a.0 + b.0),
+            (Some(a), Some(b)) => a.0 + (b.0 - a.0) * a.1 / (a.1 - b.1),
+            _ if x <= lowest && y < 0.0 => return (LOWEST, SearchStatus::LowestStrength),
+            _ if x >= highest && y > 0.0 => return (HIGHEST, SearchStatus::HighestStrength),
+            // The ratio falls roughly like 1/a; if it falls more slowly, go further each time.
+            _ => {
+                step = y.abs().clamp(step, 2.5);
+                let next = (x + y.signum() * step).clamp(lowest, highest);
+                step = (2.0 * step).min(2.5);
+                next
+            }
+        };
+    }
+    (best.0.exp(), SearchStatus::TrialLimit)
+}
+
+/// The strength at which `score` is smallest, going downhill from the start.
+pub(super) fn minimum(mut score: impl FnMut(f64) -> Option<f64>) -> (f64, SearchStatus) {
+    let (lowest, highest) = (LOWEST.ln(), HIGHEST.ln());
+    let mut points: Vec<Point> = Vec::new();
+    let mut x = START.ln();
+    for _ in 0..MAX_TRIALS {
+        let Some(value) = score(x.exp()) else { return (lowest_of(&points).exp(), SearchStatus::Stopped) };
+        let y = if value.is_nan() { f64::INFINITY } else { value };
+        points.insert(points.partition_point(|p| p.0 < x), (x, y));
+        let best = lowest_of(&points);
+        let at = points.partition_point(|p| p.0 < best);
+        let left = if at > 0 { Some(points[at - 1].0) } else { None };
+        let right = points.get(at + 1).map(|p| p.0);
+        x = match (left, right) {
+            (None, _) if best <= lowest => return (LOWEST, SearchStatus::LowestStrength),
+            (_, None) if best >= highest => return (HIGHEST, SearchStatus::HighestStrength),
+            (None, _) => (best - std::f64::consts::LN_10 / 2.0).max(lowest),
+            (_, None) => (best + std::f64::consts::LN_10 / 2.0).min(highest),
+            (Some(l), Some(r)) if (r - best).max(best - l) <= MINIMUM_TOLERANCE => {
+                return (best.exp(), SearchStatus::Converged);
+            }
+            // Into the larger side, where more is unknown.
+            (Some(l), Some(r)) if r - best > best - l => 0.5 * (best + r),
+            (Some(l), Some(_)) => 0.5 * (best + l),
+        };
+    }
+    (lowest_of(&points).exp(), SearchStatus::TrialLimit)
+}
+
+/// Where the smallest value is; the start if there is none.
+fn lowest_of(points: &[Point]) -> f64 {
+    points.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(START.ln(), |p| p.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a search and counts its trials.
+    fn run(
+        search: fn(&mut dyn FnMut(f64) -> Option<f64>) -> (f64, SearchStatus),
+        f: impl Fn(f64) -> f64,
+    ) -> (f64, SearchStatus, usize) {
+        let mut trials = 0;
+        let (strength, status) = search(&mut |a| {
+            trials += 1;
+            assert!((LOWEST * 0.999..HIGHEST * 1.001).contains(&a), "{a}");
+            Some(f(a))
+        });
+        (strength, status, trials)
+    }
+
+    /// [`root`] of exactly known ratios.
+    fn exact_root(f: &mut dyn FnMut(f64) -> Option<f64>) -> (f64, SearchStatus) {
+        root(|a| f(a).map(|value| Estimate { value, error: 0.0 }))
+    }
+
+    #[test]
+    fn a_root_is_not_sought_more_closely_than_it_is_known() {
+        for (value, error, status) in [
+            (1.1, 0.3, SearchStatus::Converged),
+            (1.1, 0.1, SearchStatus::HighestStrength),
+            (1.3, 9.0, SearchStatus::HighestStrength),
+            (1.04, f64::NAN, SearchStatus::Converged),
+        ] {
+            assert_eq!(root(|_| Some(Estimate { value, error })).1, status, "{value} ± {error}");
+        }
+    }
+
+    #[test]
+    fn roots_of_falling_functions_are_found_in_few_trials() {
+        for wanted in [3e-4, 0.02, 0.1, 0.7, 30.0] {
+            for power in [0.3f64, 1.0, 3.0] {
+                let (a, status, trials) = run(exact_root, |a| (wanted / a).powf(power));
+                assert_eq!(status, SearchStatus::Converged);
+                assert!(((a / wanted).ln() * power).abs() <= RATIO_TOLERANCE, "{wanted} {power}: {a}");
+                assert!(trials <= 9, "{wanted} {power}: {trials} trials");
+            }
+            // A jump has no root: the place of the jump.
+            let (a, status, _) = run(exact_root, |a| if a < wanted { f64::INFINITY } else { -1.0 });
+            assert_eq!(status, SearchStatus::Converged);
+            assert!((a / wanted).ln().abs() <= WIDTH_TOLERANCE, "{wanted}: {a}");
+        }
+    }
+
+    #[test]
+    fn without_a_bracket_the_closest_is_taken_with_a_flag() {
+        assert_eq!(run(exact_root, |_| 0.8).1, SearchStatus::LowestStrength);
+        assert_eq!(run(exact_root, |_| 0.8).0, LOWEST);
+        assert_eq!(run(exact_root, |_| 1.4).0, HIGHEST);
+        assert_eq!(run(exact_root, |_| f64::INFINITY).1, SearchStatus::HighestStrength);
+        assert_eq!(run(|f| minimum(f), |a| a).1, SearchStatus::LowestStrength);
+        assert_eq!(run(|f| minimum(f), |a| -a).1, SearchStatus::HighestStrength);
+        assert_eq!(root(|_| None), (START.ln().exp(), SearchStatus::Stopped));
+    }
+
+    #[test]
+    fn minima_are_found_in_few_trials() {
+        for wanted in [1e-3, 0.04, 0.1, 2.0] {
+            let (a, status, trials) = run(|f| minimum(f), |a| (a / wanted).ln().powi(2));
+            assert_eq!(status, SearchStatus::Converged);
+            assert!((a / wanted).ln().abs() <= MINIMUM_TOLERANCE, "{wanted}: {a}");
+            assert!(trials <= 12, "{wanted}: {trials} trials");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Strength a of the metric I + a²∇L∇Lᵀ: a number, or a rule that finds one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::geometry::check_strength;
+use crate::{Error, Result};
+
+/// Where the strength comes from.
+///
+/// A rule is applied once per seed: it runs the first `pilots` draws of that seed at a few strengths
+/// and takes the one that satisfies its condition. Rules and what they assume:
+/// docs/decisions/0006-strength.md.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Strength {
+    /// This number; 1 is the paper's.
+    Fixed(f64),
+    /// The average of (θ − θ*)·∇L(θ) over the draws is K, as for exact draws from exp(−L).
+    Virial {
+        /// Draws that the rule looks at.
+        #[serde(default = "default_pilots")]
+        pilots: usize,
+        /// Which average.
+        #[serde(default)]
+        statistic: Statistic,
+    },
+    /// The mean rise of the loss is K/2, as for exact draws from a Gaussian posterior.
+    LossRise {
+        /// Draws that the rule looks at.
+        #[serde(default = "default_pilots")]
+        pilots: usize,
+    },
+    /// The score on held-out data ([`super::Posterior::with_validation`]) is smallest.
+    HeldOut {
+        /// Draws that the rule looks at.
+        #[serde(default = "default_pilots")]
+        pilots: usize,
+    },
+}
+
+/// Which average over the pilot draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// The mean, for which the virial identity holds.
+    #[default]
+    Mean,
+    /// The median: not moved by a single far draw, but the identity is only approximate.
+    Median,
+}
+
+impl Statistic {
+    /// The average of the values; NaN of none.
+    pub(super) fn of(self, values: &[f64]) -> f64 {
+        match self {
+            Statistic::Mean => values.iter().sum::<f64>() / values.len() as f64,
+            Statistic::Median => median(values),
+        }
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
+    }
+}
+
+/// Ten pilots: the virial average of exact draws then has a relative error of √(2/K)/√10.
+fn default_pilots() -> usize {
+    10
+}
+
+impl Strength {
+    /// The virial rule with its defaults: 10 pilots, mean.
+    pub fn virial() -> Self {
+        Strength::Virial { pilots: default_pilots(), statistic: Statistic::Mean }
+    }
+
+    /// The rule that the mean loss rises by K/2, with 10 pilots.
+    pub fn loss_rise() -> Self {
+        Strength::LossRise { pilots: default_pilots() }
+    }
+
+    /// Tuned on held-out data, with 10 pilots.
+    pub fn held_out() -> Self {
+        Strength::HeldOut { pilots: default_pilots() }
+    }
+
+    /// The number, if it is one.
+    pub fn fixed(self) -> Option<f64> {
+        if let Strength::Fixed(strength) = self { Some(strength) } else { None }
+    }
+
+    /// Draws that the rule looks at; 0 for a number.
+    pub fn pilots(self) -> usize {
+        match self {
+            Strength::Fixed(_) => 0,
+            Strength::Virial { pilots, .. }
+            | Strength::LossRise { pilots }
+            | Strength::HeldOut { pilots } => pilots,
+        }
+    }
+
+    /// Checks the number, or that there are pilots.
+    pub fn validate(self) -> Result<()> {
+        match self {
+            Strength::Fixed(strength) => check_strength(strength),
+            rule if rule.pilots() == 0 => Err(Error::range("pilots of the strength's rule", 0, "at least 1")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Default for Strength {
+    fn default() -> Self {
+        Strength::Fixed(1.0)
+    }
+}
+
+impl From<f64> for Strength {
+    fn from(strength: f64) -> Self {
+        Strength::Fixed(strength)
+    }
+}
