@@ -9,7 +9,7 @@ use crate::{Error, Result};
 ///
 /// A rule is applied once per seed: it runs the first `pilots` draws of that seed at a few strengths
 /// and takes the one that satisfies its condition. Rules and what they assume:
-/// docs/decisions/0006-strength.md.
+/// docs/decisions/0008-strength.md.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Strength {
