@@ -13,6 +13,7 @@ pub mod model;
 mod open;
 pub mod posterior;
 pub mod samples;
+mod spec;
 pub mod state_dict;
 pub mod table;
 pub mod tensors;

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use riemla::nn::{Network, NetworkSpec};
+use riemla::nn::NetworkSpec;
 use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::{Existing, write_directory};
 use crate::error::name;
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
+use crate::spec::network;
 use crate::state_dict::{import_state_dict, write_state_dict};
 use crate::{Encoding, Error, Result};
 
@@ -78,7 +79,7 @@ impl Model {
 
     /// Writes the two files into a directory that is there; the description last.
     pub(crate) fn write_into(&self, directory: &Path) -> Result<()> {
-        let network = Network::new(&self.network).map_err(Error::content(&name(directory)))?;
+        let network = network(&name(directory), &self.network)?;
         write_state_dict(&directory.join(WEIGHTS_FILE), &network, &self.theta)?;
         let json = ModelJson {
             format_version: FORMAT_VERSION,
@@ -111,7 +112,7 @@ impl Model {
 
     /// Checks that the parts fit together.
     fn check(&self, file: &str) -> Result<()> {
-        let network = Network::new(&self.network).map_err(Error::content(file))?;
+        let network = network(file, &self.network)?;
         riemla::error::check_len("weights", network.dim(), self.theta.len()).map_err(Error::content(file))?;
         riemla::error::check_finite("weights", &self.theta).map_err(Error::content(file))?;
         self.likelihood.check_outputs(network.outputs()).map_err(Error::content(file))?;

@@ -28,6 +28,8 @@ impl Default for ReadOptions {
 /// A source of bytes with the name it has in messages: a file, or standard input.
 pub struct Source {
     pub(crate) file: String,
+    /// The first bytes (up to 8), which the reader delivers again.
+    pub(crate) start: Vec<u8>,
     pub(crate) reader: Box<dyn BufRead + Send>,
     pub(crate) options: ReadOptions,
 }
@@ -50,17 +52,22 @@ impl Source {
         options: ReadOptions,
     ) -> Result<Self> {
         let file = file.into();
-        let mut reader = BufReader::with_capacity(1 << 16, Started::new(reader, &file)?);
-        let zipped = reader.fill_buf().map_err(Error::io(&file, "read it"))?.starts_with(&[0x1f, 0x8b]);
+        let mut reader = reader;
+        let first = first_bytes(&mut reader, &file, 2)?;
+        let zipped = first == [0x1f, 0x8b];
+        let reader = BufReader::with_capacity(1 << 16, io::Cursor::new(first).chain(reader));
         let reader: Box<dyn Read + Send> =
             if zipped { Box::new(MultiGzDecoder::new(reader)) } else { Box::new(reader) };
-        let limited = Limited { inner: reader, left: options.max_bytes, limit: options.max_bytes };
-        Ok(Self { file, reader: Box::new(BufReader::with_capacity(1 << 16, limited)), options })
+        let mut limited = Limited { inner: reader, left: options.max_bytes, limit: options.max_bytes };
+        let start = first_bytes(&mut limited, &file, 8)?;
+        let reader = BufReader::with_capacity(1 << 16, io::Cursor::new(start.clone()).chain(limited));
+        Ok(Self { file, start, reader: Box::new(reader), options })
     }
 
     /// Bytes in memory, taken as they are.
     pub(crate) fn plain(file: String, bytes: Vec<u8>, options: ReadOptions) -> Self {
-        Self { file, reader: Box::new(io::Cursor::new(bytes)), options }
+        let start = bytes[..bytes.len().min(8)].to_vec();
+        Self { file, start, reader: Box::new(io::Cursor::new(bytes)), options }
     }
 
     /// The name in messages.
@@ -114,11 +121,6 @@ impl Source {
             Ok(buffer) => Ok(buffer.is_empty()),
             Err(error) => Err(read_error(&self.file, "read it", error)),
         }
-    }
-
-    /// The first bytes, without taking them.
-    pub(crate) fn peek(&mut self) -> Result<&[u8]> {
-        self.reader.fill_buf().map_err(|error| read_error(&self.file, "read it", error))
     }
 
     pub(crate) fn failed(&self, error: io::Error) -> Error {
@@ -176,38 +178,9 @@ impl<R: Read> Read for Limited<R> {
     }
 }
 
-/// A stream whose first two bytes were read for sure, so that a pipe that delivers one byte at
-/// a time is recognised as well.
-struct Started<R> {
-    first: [u8; 2],
-    len: usize,
-    inner: R,
-}
-
-impl<R: Read> Started<R> {
-    fn new(mut inner: R, file: &str) -> Result<Self> {
-        let (mut first, mut len) = ([0; 2], 0);
-        while len < 2 {
-            match inner.read(&mut first[len..]) {
-                Ok(0) => break,
-                Ok(n) => len += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(read_error(file, "read it", error)),
-            }
-        }
-        Ok(Self { first, len, inner })
-    }
-}
-
-impl<R: Read> Read for Started<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.len == 0 || buffer.is_empty() {
-            return self.inner.read(buffer);
-        }
-        let n = self.len.min(buffer.len());
-        buffer[..n].copy_from_slice(&self.first[..n]);
-        self.first.copy_within(n.., 0);
-        self.len -= n;
-        Ok(n)
-    }
+/// Up to `count` first bytes of a stream, however few it delivers at a time.
+fn first_bytes(reader: &mut impl Read, file: &str, count: u64) -> Result<Vec<u8>> {
+    let mut first = Vec::new();
+    reader.take(count).read_to_end(&mut first).map_err(Error::io(file, "read it"))?;
+    Ok(first)
 }

@@ -11,6 +11,7 @@ use crate::atomic::{Existing, write_directory};
 use crate::error::name;
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
 use crate::model::Model;
+use crate::spec::network;
 use crate::tensors::{TensorFile, TensorRef, write_tensors};
 use crate::{Error, Result};
 
@@ -50,7 +51,7 @@ impl SavedPosterior {
     /// Writes a posterior directory in one step: the model's files, and those of the Gaussian.
     pub fn write(&self, directory: &Path, existing: Existing) -> Result<()> {
         let file = name(directory);
-        let network = Network::new(&self.model.network).map_err(Error::content(&file))?;
+        let network = network(&file, &self.model.network)?;
         let parts = self.laplace.precision().parts().ok_or_else(|| {
             let message = "this precision cannot be saved".to_string();
             Error::content(&file)(riemla::Error::Unsupported(message))
@@ -85,7 +86,7 @@ impl SavedPosterior {
         let path = directory.join(TENSORS_FILE);
         let file = name(&path);
         let tensors = TensorFile::open(&path)?;
-        let network = Network::new(&model.network).map_err(Error::content(&file))?;
+        let network = network(&file, &model.network)?;
         let theta = tensors.get_checked("theta", &[network.dim()])?;
         let parts = PrecisionParts { structure: json.structure, arrays: precision_arrays(&tensors)? };
         let assemble = || {

@@ -19,12 +19,13 @@ pub fn import_state_dict(path: &Path, spec: &NetworkSpec) -> Result<Vec<f64>> {
 
 /// As [`import_state_dict`], from a file already in memory.
 pub fn read_state_dict(file: &TensorFile, spec: &NetworkSpec) -> Result<Vec<f64>> {
-    let network = Network::new(spec).map_err(Error::content(file.name()))?;
+    let network = crate::spec::network(file.name(), spec)?;
     let there = file.list()?;
     let names: Vec<&str> = there.keys().map(String::as_str).collect();
     let prefix = prefix_of(&names, network.parameters());
     let mut problems = Vec::new();
-    let mut theta = vec![0.0; network.dim()];
+    // Only as long as the file turns out to have tensors for it.
+    let mut theta = Vec::new();
     for parameter in network.parameters() {
         let full = format!("{prefix}{}", parameter.name);
         let Some((dtype, dims)) = there.get(&full) else {
@@ -36,7 +37,7 @@ pub fn read_state_dict(file: &TensorFile, spec: &NetworkSpec) -> Result<Vec<f64>
             continue;
         }
         match file.get_checked(&full, &parameter.dims) {
-            Ok(values) => theta[parameter.range.clone()].copy_from_slice(&values),
+            Ok(values) => theta.extend(values),
             Err(Error::Dtype { accepted, .. }) => {
                 problems.push(format!("`{full}` has type {dtype:?}; {accepted} can be read"));
             }

@@ -1,6 +1,7 @@
 //! CSV with a header row, whole or in chunks of rows.
 
 use std::collections::HashSet;
+use std::io::Read as _;
 
 use super::{Column, Table, Values};
 use crate::open::Source;
@@ -13,7 +14,7 @@ use crate::{Error, Result};
 /// that are text in any case when all chunks must agree.
 pub struct CsvReader {
     file: String,
-    reader: csv::Reader<Box<dyn std::io::BufRead + Send>>,
+    reader: csv::Reader<Box<dyn std::io::Read + Send>>,
     header: Vec<String>,
     text: Vec<bool>,
     record: csv::ByteRecord,
@@ -36,14 +37,20 @@ impl RawColumn {
 impl CsvReader {
     /// Reads the header. `text` names columns to be taken as text even if they look like numbers.
     pub fn new(source: Source, text: &[String]) -> Result<Self> {
-        let Source { file, mut reader, options } = source;
-        skip_byte_order_mark(&file, &mut reader)?;
-        let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(reader);
+        let mut source = source;
+        if source.start.starts_with(b"\xef\xbb\xbf") {
+            source.exact(&mut [0; 3], "the byte order mark")?;
+        }
+        let Source { file, reader, options, .. } = source;
+        // Every record ends with a line feed for sure: see `line_of_record`.
+        let reader: Box<dyn std::io::Read + Send> = Box::new(reader.chain(&b"\n"[..]));
+        let terminator = csv::Terminator::Any(b'\n');
+        let mut reader = csv::ReaderBuilder::new().flexible(true).terminator(terminator).from_reader(reader);
         let header = match reader.byte_headers() {
             Ok(header) => header.clone(),
             Err(error) => return Err(csv_error(&file, error)),
         };
-        if header.is_empty() || header.iter().all(<[u8]>::is_empty) {
+        if header.is_empty() || header.iter().all(|field| field.trim_ascii().is_empty()) {
             return Err(Error::Empty { file, expected: "a header row with column names was expected" });
         }
         if header.len() > options.max_columns {
@@ -77,7 +84,10 @@ impl CsvReader {
                 Ok(false) => break,
                 Err(error) => return Err(csv_error(&self.file, error)),
             }
-            let line = self.record.position().map_or(0, csv::Position::line);
+            if self.record.len() == 1 && self.header.len() > 1 && self.record[0].trim_ascii().is_empty() {
+                continue; // a blank line
+            }
+            let line = self.line_of_record();
             if self.record.len() != self.header.len() {
                 return Err(Error::Ragged {
                     file: self.file.clone(),
@@ -102,14 +112,13 @@ impl CsvReader {
         }
         Ok(Some(Table { file: self.file.clone(), columns, rows: lines.len(), lines }))
     }
-}
 
-fn skip_byte_order_mark(file: &str, reader: &mut impl std::io::BufRead) -> Result<()> {
-    let start = reader.fill_buf().map_err(Error::io(file, "read it"))?;
-    if start.starts_with(b"\xef\xbb\xbf") {
-        reader.consume(3);
+    /// The line on which the record just read begins. Counted from its end: the position the
+    /// csv crate gives to a record is that of the blank lines before it.
+    fn line_of_record(&self) -> u64 {
+        let breaks = self.record.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.reader.position().line().saturating_sub(1 + breaks)
     }
-    Ok(())
 }
 
 fn check_header(file: &str, header: &[String]) -> Result<()> {
@@ -167,7 +176,7 @@ fn convert(file: &str, name: &str, raw: &RawColumn, lines: &[u64], text: bool) -
 }
 
 fn utf8<'a>(file: &str, line: u64, field: &'a [u8]) -> Result<&'a str> {
-    std::str::from_utf8(field).map_err(|_| {
+    std::str::from_utf8(field).map(str::trim).map_err(|_| {
         Error::format(file, "CSV", format!("line {line}: not UTF-8 text; save it as UTF-8 or unpack it"))
     })
 }

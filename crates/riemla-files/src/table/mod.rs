@@ -99,8 +99,8 @@ pub fn read_table(path: &Path, options: ReadOptions) -> Result<Table> {
 
 /// As [`read_table`], from any source; `text` names CSV columns to be taken as text even if all
 /// their entries look like numbers.
-pub fn read_table_from(mut source: Source, text: &[String]) -> Result<Table> {
-    let start = source.peek()?;
+pub fn read_table_from(source: Source, text: &[String]) -> Result<Table> {
+    let start = &source.start;
     if start.starts_with(b"\x93NUMPY") {
         npy::read_table(source)
     } else if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {
