@@ -13,6 +13,7 @@ use riemla::linalg::factor::symmetric_eigenvalues;
 use riemla::linalg::vector::{dot, norm};
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior, PriorPrecision};
+use riemla::random::{Purpose, stream};
 
 fn all(f: &Fixture) -> SubsetRanges {
     Subset::All.ranges(&f.network).unwrap()
@@ -196,4 +197,28 @@ fn a_singular_curvature_without_prior_is_an_error() {
     let config = LaplaceConfig { structure: Structure::Diagonal, ..keep() };
     let error = Laplace::fit(&loss, &vec![0.0; network.dim()], &config);
     assert!(matches!(error, Err(Error::NotPositiveDefinite { pivot: 0, value: 0.0, .. })));
+}
+
+#[test]
+fn an_approximation_put_together_from_its_parts_draws_the_same_bits() {
+    let network = models::mlp(&[2, 5, 2], Activation::Tanh);
+    let loss = models::loss(&network, Likelihood::Categorical, 20, 1.0);
+    let theta = network.initialize(1);
+    for structure in [Structure::Full, Structure::Diagonal] {
+        let config = LaplaceConfig { structure, ..LaplaceConfig::default() };
+        let fitted = Laplace::fit(&loss, &theta, &config).unwrap();
+        let parts = fitted.precision().parts().unwrap();
+        let precision = parts.assemble().unwrap();
+        let again = Laplace::from_parts(
+            fitted.theta.clone(),
+            fitted.prior.clone(),
+            fitted.likelihood,
+            fitted.subset().clone(),
+            precision,
+        )
+        .unwrap();
+        let draw = |laplace: &Laplace| laplace.draw_tangent(&mut stream(3, Purpose::Draw, 1));
+        assert_eq!(draw(&fitted), draw(&again));
+        assert_eq!(again.precision().parts().unwrap(), parts);
+    }
 }

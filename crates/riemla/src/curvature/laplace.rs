@@ -198,6 +198,35 @@ impl Laplace {
         (delta(self) - delta(other)).abs().max((sigma(self) - sigma(other)).abs())
     }
 
+    /// Puts a fitted approximation together again, for example from a file.
+    ///
+    /// `log_marginal_likelihood`, `gradient_norm` and `refit_rounds` are records of the fit; set
+    /// them on the result.
+    pub fn from_parts(
+        theta: Vec<f64>,
+        prior: Prior,
+        likelihood: Likelihood,
+        subset: SubsetRanges,
+        precision: Arc<dyn Precision>,
+    ) -> Result<Self> {
+        crate::error::check_finite("weights", &theta)?;
+        crate::error::check_len("prior of the weights", theta.len(), prior.dim())?;
+        crate::error::check_len("precision of the uncertain weights", subset.len(), precision.dim())?;
+        if let Some(range) = subset.as_slice().last().filter(|range| range.end > theta.len()) {
+            return Err(Error::shape("uncertain weights", format!("below {}", theta.len()), range.end));
+        }
+        Ok(Self {
+            theta,
+            prior,
+            likelihood,
+            log_marginal_likelihood: None,
+            gradient_norm: f64::NAN,
+            refit_rounds: 0,
+            subset,
+            precision,
+        })
+    }
+
     /// The uncertain weights.
     pub fn subset(&self) -> &SubsetRanges {
         &self.subset

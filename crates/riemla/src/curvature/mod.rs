@@ -14,7 +14,7 @@ pub use evidence::{Evidence, EvidenceOptimum};
 pub use ggn::{for_each_factor, ggn_diagonal, ggn_full};
 pub use hessian::{hessian_diagonal, hessian_full};
 pub use laplace::{Laplace, LaplaceConfig, PriorChoice, Refit};
-pub use structure::{DiagonalPrecision, FullPrecision, Precision};
+pub use structure::{DiagonalPrecision, FullPrecision, NamedArray, Precision, PrecisionParts};
 pub use subset::{Subset, SubsetRanges};
 
 use serde::{Deserialize, Serialize};

@@ -39,6 +39,30 @@ impl Cholesky {
         }
     }
 
+    /// Takes a factor L as [`Cholesky::lower`] gave it; `what` names it in errors.
+    pub fn from_lower(what: &str, dim: usize, lower: &[f64]) -> Result<Self> {
+        if dim == 0 || dim.checked_mul(dim) != Some(lower.len()) {
+            return Err(Error::shape(what, format!("{dim} × {dim} numbers"), lower.len()));
+        }
+        crate::error::check_finite(what, lower)?;
+        for (i, row) in lower.chunks_exact(dim).enumerate() {
+            if row[i] <= 0.0 {
+                return Err(Error::range(format!("{what}: diagonal entry {i}"), row[i], "above 0"));
+            }
+            if let Some(j) = (i + 1..dim).find(|&j| row[j] != 0.0) {
+                let entry = format!("{what}: entry ({i}, {j}) above the diagonal");
+                return Err(Error::range(entry, row[j], "0"));
+            }
+        }
+        Ok(Self { factor: faer::Mat::from_fn(dim, dim, |i, j| lower[i * dim + j]) })
+    }
+
+    /// All entries of L, row by row, zeros above the diagonal.
+    pub fn lower(&self) -> Vec<f64> {
+        let dim = self.dim();
+        (0..dim * dim).map(|k| self.factor[(k / dim, k % dim)]).collect()
+    }
+
     /// Number of rows.
     pub fn dim(&self) -> usize {
         self.factor.nrows()

@@ -1,6 +1,7 @@
 //! A diagonal precision.
 
-use super::Precision;
+use super::{NamedArray, Precision, PrecisionParts};
+use crate::curvature::Structure;
 use crate::{Error, Result};
 
 /// P = diag(p).
@@ -24,6 +25,11 @@ impl DiagonalPrecision {
                 remedy: "use the GGN instead of the Hessian, or raise prior_precision".into(),
             }),
         }
+    }
+
+    pub(super) fn from_parts(parts: &PrecisionParts) -> Result<Self> {
+        let diagonal = &parts.array("diagonal")?.values;
+        Self::new(diagonal, &vec![0.0; diagonal.len()])
     }
 }
 
@@ -57,5 +63,14 @@ impl Precision for DiagonalPrecision {
     fn inverse_quadratic(&self, x: &mut [f64], count: usize) -> Vec<f64> {
         let rows = x.chunks_exact(self.dim()).take(count);
         rows.map(|row| row.iter().zip(&self.diagonal).map(|(x, d)| x * x / d).sum()).collect()
+    }
+
+    fn parts(&self) -> Option<PrecisionParts> {
+        let diagonal = NamedArray {
+            name: "diagonal".into(),
+            dims: vec![self.diagonal.len()],
+            values: self.diagonal.clone(),
+        };
+        Some(PrecisionParts { structure: Structure::Diagonal, arrays: vec![diagonal] })
     }
 }

@@ -1,7 +1,8 @@
 //! A dense precision by its Cholesky factor.
 
-use super::Precision;
+use super::{NamedArray, Precision, PrecisionParts};
 use crate::Result;
+use crate::curvature::Structure;
 use crate::linalg::{Cholesky, Matrix};
 
 /// P = LLᵀ, all entries kept.
@@ -17,6 +18,12 @@ impl FullPrecision {
         matrix.add_diagonal(prior.iter().copied());
         let remedy = "use the GGN instead of the Hessian, train to a minimum, or raise prior_precision";
         Ok(Self { cholesky: Cholesky::new("the precision (curvature + prior)", remedy, &matrix)? })
+    }
+
+    pub(super) fn from_parts(parts: &PrecisionParts) -> Result<Self> {
+        let array = parts.array("cholesky")?;
+        let dim = array.dims.first().copied().unwrap_or(0);
+        Ok(Self { cholesky: Cholesky::from_lower("cholesky", dim, &array.values)? })
     }
 }
 
@@ -45,5 +52,12 @@ impl Precision for FullPrecision {
     fn inverse_quadratic(&self, x: &mut [f64], count: usize) -> Vec<f64> {
         self.cholesky.solve_lower_many(x, count);
         x.chunks_exact(self.dim()).map(|row| crate::linalg::vector::dot(row, row)).collect()
+    }
+
+    fn parts(&self) -> Option<PrecisionParts> {
+        let dim = self.dim();
+        let factor =
+            NamedArray { name: "cholesky".into(), dims: vec![dim, dim], values: self.cholesky.lower() };
+        Some(PrecisionParts { structure: Structure::Full, arrays: vec![factor] })
     }
 }

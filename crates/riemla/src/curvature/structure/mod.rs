@@ -2,9 +2,11 @@
 
 mod diagonal;
 mod full;
+mod parts;
 
 pub use diagonal::DiagonalPrecision;
 pub use full::FullPrecision;
+pub use parts::{NamedArray, PrecisionParts};
 
 /// A symmetric positive definite matrix P: the precision of a Gaussian.
 ///
@@ -29,4 +31,9 @@ pub trait Precision: Send + Sync + std::fmt::Debug {
     /// xᵀP⁻¹x for `count` vectors stored one after the other: variances of linear functions.
     /// `x` is used as scratch.
     fn inverse_quadratic(&self, x: &mut [f64], count: usize) -> Vec<f64>;
+
+    /// What it consists of, to be written to a file; none for precisions that cannot be saved.
+    fn parts(&self) -> Option<PrecisionParts> {
+        None
+    }
 }

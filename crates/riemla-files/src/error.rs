@@ -1,0 +1,300 @@
+//! The one error of this crate: which file, where in it, what is wrong, what to do.
+
+use std::path::Path;
+
+/// What went wrong with a file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{file}: cannot {action}: {source}{}", advice(source))]
+    Io {
+        /// Which file.
+        file: String,
+        /// What was tried.
+        action: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Something is already there.
+    #[error("{file} already exists; choose another name, remove it, or ask for it to be replaced")]
+    Exists {
+        /// Which file or directory.
+        file: String,
+    },
+    /// Another process is writing the same file.
+    #[error("{file} is in use by another process; wait until it has ended, or write elsewhere")]
+    Busy {
+        /// Which file.
+        file: String,
+    },
+    /// The content is not of the expected kind.
+    #[error("{file} is not a valid {format} file: {problem}")]
+    Format {
+        /// Which file.
+        file: String,
+        /// The format that was expected.
+        format: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Fewer bytes than the file itself announces.
+    #[error(
+        "{file} is cut short: {what} needs {expected} bytes, but only {found} are there; copy or download it again"
+    )]
+    Truncated {
+        /// Which file.
+        file: String,
+        /// Which part.
+        what: String,
+        /// Bytes announced.
+        expected: u64,
+        /// Bytes there.
+        found: u64,
+    },
+    /// More bytes, after decompression, than the caller allows.
+    #[error(
+        "{file} holds more than {limit} bytes after decompression; raise the limit if this is what you want"
+    )]
+    TooLarge {
+        /// Which file.
+        file: String,
+        /// The limit in force.
+        limit: u64,
+    },
+    /// No data.
+    #[error("{file} is empty: {expected}")]
+    Empty {
+        /// Which file.
+        file: String,
+        /// What should have been there.
+        expected: &'static str,
+    },
+    /// A row with another number of fields than the header.
+    #[error(
+        "{file}, line {line}: {found} fields, but the header has {expected}; quote fields that contain commas"
+    )]
+    Ragged {
+        /// Which file.
+        file: String,
+        /// Line number, from 1.
+        line: u64,
+        /// Columns of the header.
+        expected: usize,
+        /// Fields of this row.
+        found: usize,
+    },
+    /// A cell without a value.
+    #[error("{file}, line {line}, column `{column}`: missing value (`{value}`); remove the row or impute it")]
+    Missing {
+        /// Which file.
+        file: String,
+        /// Line number, from 1.
+        line: u64,
+        /// Name of the column.
+        column: String,
+        /// What stands there.
+        value: String,
+    },
+    /// NaN or an infinity.
+    #[error(
+        "{file}, line {line}, column `{column}`: `{value}` is not a finite number; remove the row or impute it"
+    )]
+    NotFinite {
+        /// Which file.
+        file: String,
+        /// Line number, from 1 (row number for files without lines).
+        line: u64,
+        /// Name of the column.
+        column: String,
+        /// What stands there.
+        value: String,
+    },
+    /// Text where a number is needed.
+    #[error(
+        "{file}, line {line}, column `{column}`: `{value}` is not a number; features and real targets must be \
+         numbers: drop the column or encode it as numbers"
+    )]
+    Text {
+        /// Which file.
+        file: String,
+        /// Line number, from 1.
+        line: u64,
+        /// Name of the column.
+        column: String,
+        /// What stands there.
+        value: String,
+    },
+    /// Columns that do not fit what is needed.
+    #[error("{file}: {}; columns there: {}", columns(missing, extra), list(present))]
+    Columns {
+        /// Which file.
+        file: String,
+        /// Needed but not there.
+        missing: Vec<String>,
+        /// There but not needed.
+        extra: Vec<String>,
+        /// All that are there.
+        present: Vec<String>,
+    },
+    /// A column that cannot be used as it is.
+    #[error("{file}, column `{column}`: {problem}")]
+    Column {
+        /// Which file.
+        file: String,
+        /// Name of the column.
+        column: String,
+        /// What is wrong, and the remedy.
+        problem: String,
+    },
+    /// Class labels that the model was not trained on.
+    #[error(
+        "{file}, line {line}, column `{column}`: unknown class {}; the model knows {}; \
+         remove these rows or train with them",
+        list(unknown),
+        list(known)
+    )]
+    UnknownClass {
+        /// Which file.
+        file: String,
+        /// Line of the first, from 1.
+        line: u64,
+        /// Name of the column.
+        column: String,
+        /// All unknown classes of the file.
+        unknown: Vec<String>,
+        /// The classes of the model.
+        known: Vec<String>,
+    },
+    /// A label outside the expected range.
+    #[error(
+        "{file}: label {label} of item {item} is outside {first} to {last}; give the number of classes and the first label"
+    )]
+    Label {
+        /// Which file.
+        file: String,
+        /// Which item, from 0.
+        item: usize,
+        /// The label.
+        label: u8,
+        /// Smallest allowed.
+        first: usize,
+        /// Largest allowed.
+        last: usize,
+    },
+    /// Two files that belong together do not.
+    #[error("{file} and {other} do not belong together: {problem}")]
+    Mismatch {
+        /// One file.
+        file: String,
+        /// The other.
+        other: String,
+        /// What differs, and the remedy.
+        problem: String,
+    },
+    /// A number type that cannot be read.
+    #[error("{file}: `{array}` has type {dtype}, but only {accepted} can be read; convert it first")]
+    Dtype {
+        /// Which file.
+        file: String,
+        /// Array or tensor name.
+        array: String,
+        /// Type found.
+        dtype: String,
+        /// Types that can be read.
+        accepted: &'static str,
+    },
+    /// Tensors that do not fit what is needed: every mismatch.
+    #[error("{file}: {} of its tensors do not fit: {}", problems.len(), problems.join("; "))]
+    Tensors {
+        /// Which file.
+        file: String,
+        /// One line per mismatch, each naming its tensor.
+        problems: Vec<String>,
+    },
+    /// JSON that is not JSON, or lacks or misspells a field.
+    #[error("{file}, line {line}, column {column}: {message}")]
+    Json {
+        /// Which file.
+        file: String,
+        /// Line number, from 1.
+        line: usize,
+        /// Position in the line.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// Written by another version of the format.
+    #[error(
+        "{file} has format version {found}, this program reads version {supported}; use the riemla that wrote it"
+    )]
+    Version {
+        /// Which file.
+        file: String,
+        /// Version found.
+        found: u64,
+        /// Version that can be read.
+        supported: u64,
+    },
+    /// The content is well formed but makes no sense to the library.
+    #[error("{file}: {source}")]
+    Content {
+        /// Which file.
+        file: String,
+        /// The library's reason.
+        source: riemla::Error,
+    },
+}
+
+/// Result with this crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn format(file: &str, format: &'static str, problem: impl Into<String>) -> Self {
+        Self::Format { file: file.into(), format, problem: problem.into() }
+    }
+
+    pub(crate) fn content(file: &str) -> impl FnOnce(riemla::Error) -> Self + '_ {
+        move |source| Self::Content { file: file.into(), source }
+    }
+
+    pub(crate) fn io<'a>(file: &'a str, action: &'static str) -> impl FnOnce(std::io::Error) -> Self + 'a {
+        move |source| crate::open::read_error(file, action, source)
+    }
+
+    pub(crate) fn json(file: &str) -> impl FnOnce(serde_json::Error) -> Self + '_ {
+        move |error| Self::Json {
+            file: file.into(),
+            line: error.line(),
+            column: error.column(),
+            message: error.to_string(),
+        }
+    }
+}
+
+/// How a path is written in messages.
+pub(crate) fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Up to ten names, then the number of those left out.
+fn list(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(10).map(|name| format!("`{name}`")).collect();
+    let more = names.len().saturating_sub(10);
+    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}
+
+fn columns(missing: &[String], extra: &[String]) -> String {
+    let missing = (!missing.is_empty()).then(|| format!("missing column {}", list(missing)));
+    let extra = (!extra.is_empty()).then(|| format!("unexpected column {} (drop it)", list(extra)));
+    missing.into_iter().chain(extra).collect::<Vec<_>>().join("; ")
+}
+
+fn advice(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "; check the path",
+        std::io::ErrorKind::PermissionDenied => "; check the permissions",
+        std::io::ErrorKind::StorageFull => "; free some space, nothing was lost",
+        _ => "",
+    }
+}

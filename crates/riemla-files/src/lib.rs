@@ -1,0 +1,30 @@
+//! Everything of riemla that touches files: tables and images in, models, posteriors and draws
+//! in and out. The formats are described in docs/formats.md.
+//!
+//! Readers check lengths against the bytes that are really there before they allocate. Writers
+//! put complete files in place in one step. Errors name the file, the place in it and the remedy.
+
+pub mod atomic;
+pub mod encoding;
+mod error;
+pub mod idx;
+mod json;
+pub mod model;
+mod open;
+pub mod posterior;
+pub mod samples;
+mod spec;
+pub mod state_dict;
+pub mod table;
+pub mod tensors;
+
+pub use atomic::Existing;
+pub use encoding::{Encoding, EncodingOptions, Task};
+pub use error::{Error, Result};
+pub use idx::{LabelRange, read_images};
+pub use model::{Model, TrainingRecord};
+pub use open::{ReadOptions, Source};
+pub use posterior::SavedPosterior;
+pub use samples::{RunInfo, SampleStore};
+pub use state_dict::{import_state_dict, write_state_dict};
+pub use table::{CsvReader, Table, read_table};

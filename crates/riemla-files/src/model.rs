@@ -1,0 +1,136 @@
+//! Model directories: `model.json` and `weights.safetensors`.
+
+use std::path::Path;
+
+use riemla::nn::NetworkSpec;
+use riemla::objective::{Likelihood, Prior, PriorPrecision};
+use serde::{Deserialize, Serialize};
+
+use crate::atomic::{Existing, write_directory};
+use crate::error::name;
+use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
+use crate::spec::network;
+use crate::state_dict::{import_state_dict, write_state_dict};
+use crate::{Encoding, Error, Result};
+
+/// Name of the description in a model directory.
+pub const MODEL_FILE: &str = "model.json";
+/// Name of the weights in a model directory.
+pub const WEIGHTS_FILE: &str = "weights.safetensors";
+
+/// How the weights came about, for the reader of the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingRecord {
+    /// What made them, for example `lbfgs` or `imported from net.safetensors`.
+    pub method: String,
+    /// Seed of initialisation and splits.
+    pub seed: Option<u64>,
+    /// Rows trained on.
+    pub samples: usize,
+    /// Loss at the weights.
+    #[serde(with = "any_number")]
+    pub loss: f64,
+    /// Norm of its gradient there.
+    #[serde(with = "any_number")]
+    pub gradient_norm: f64,
+    /// Iterations or epochs.
+    pub iterations: usize,
+    /// How training ended.
+    pub status: String,
+}
+
+/// A trained network with all that is needed to use it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// The network.
+    pub network: NetworkSpec,
+    /// What its outputs mean.
+    pub likelihood: Likelihood,
+    /// The prior it was trained under.
+    pub prior_precision: PriorPrecision,
+    /// How tables become its inputs; none for images and raw arrays.
+    pub encoding: Option<Encoding>,
+    /// How it was trained, if known.
+    pub training: Option<TrainingRecord>,
+    /// Weights, flat, in the order of the network's parameters.
+    pub theta: Vec<f64>,
+}
+
+/// `model.json`.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelJson {
+    format_version: u64,
+    riemla_version: String,
+    network: NetworkSpec,
+    likelihood: Likelihood,
+    prior_precision: PriorPrecision,
+    encoding: Option<Encoding>,
+    training: Option<TrainingRecord>,
+}
+
+impl Model {
+    /// Writes a model directory in one step.
+    pub fn write(&self, directory: &Path, existing: Existing) -> Result<()> {
+        self.check(&name(directory))?;
+        write_directory(directory, existing, |temporary| self.write_into(temporary))
+    }
+
+    /// Writes the two files into a directory that is there; the description last.
+    pub(crate) fn write_into(&self, directory: &Path) -> Result<()> {
+        let network = network(&name(directory), &self.network)?;
+        write_state_dict(&directory.join(WEIGHTS_FILE), &network, &self.theta)?;
+        let json = ModelJson {
+            format_version: FORMAT_VERSION,
+            riemla_version: env!("CARGO_PKG_VERSION").into(),
+            network: self.network.clone(),
+            likelihood: self.likelihood,
+            prior_precision: self.prior_precision.clone(),
+            encoding: self.encoding.clone(),
+            training: self.training.clone(),
+        };
+        write_json(&directory.join(MODEL_FILE), &json)
+    }
+
+    /// Reads and checks a model directory.
+    pub fn read(directory: &Path) -> Result<Self> {
+        let path = directory.join(MODEL_FILE);
+        let json: ModelJson = read_json(&path)?;
+        let theta = import_state_dict(&directory.join(WEIGHTS_FILE), &json.network)?;
+        let model = Self {
+            network: json.network,
+            likelihood: json.likelihood,
+            prior_precision: json.prior_precision,
+            encoding: json.encoding,
+            training: json.training,
+            theta,
+        };
+        model.check(&name(&path))?;
+        Ok(model)
+    }
+
+    /// Checks that the parts fit together.
+    fn check(&self, file: &str) -> Result<()> {
+        let network = network(file, &self.network)?;
+        riemla::error::check_len("weights", network.dim(), self.theta.len()).map_err(Error::content(file))?;
+        riemla::error::check_finite("weights", &self.theta).map_err(Error::content(file))?;
+        self.likelihood.check_outputs(network.outputs()).map_err(Error::content(file))?;
+        Prior::new(&self.prior_precision, &network).map_err(Error::content(file))?;
+        let Some(encoding) = &self.encoding else { return Ok(()) };
+        encoding.check(file)?;
+        let shape = |what, expected, found| Error::content(file)(riemla::Error::shape(what, expected, found));
+        if encoding.features.len() != network.inputs() {
+            return Err(shape("features of the encoding", network.inputs(), encoding.features.len()));
+        }
+        match (encoding.classes(), self.likelihood.classes(network.outputs())) {
+            (Some(classes), Some(expected)) if classes.len() != expected => {
+                Err(shape("classes of the encoding", expected, classes.len()))
+            }
+            (Some(_), Some(_)) | (None, None) => Ok(()),
+            _ => Err(Error::content(file)(riemla::Error::Unsupported(
+                "classes need a categorical or bernoulli likelihood, numbers a gaussian one".into(),
+            ))),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Posterior directories: a model, and the Gaussian around its weights.
+
+use std::path::Path;
+
+use riemla::curvature::{Laplace, LaplaceConfig, NamedArray, PrecisionParts, Structure};
+use riemla::nn::Network;
+use riemla::objective::{Likelihood, Prior, PriorPrecision};
+use serde::{Deserialize, Serialize};
+
+use crate::atomic::{Existing, write_directory};
+use crate::error::name;
+use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
+use crate::model::Model;
+use crate::spec::network;
+use crate::tensors::{TensorFile, TensorRef, write_tensors};
+use crate::{Error, Result};
+
+/// Name of the description in a posterior directory.
+pub const POSTERIOR_FILE: &str = "posterior.json";
+/// Name of the tensors in a posterior directory.
+pub const TENSORS_FILE: &str = "posterior.safetensors";
+
+/// `posterior.json`.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PosteriorJson {
+    format_version: u64,
+    riemla_version: String,
+    laplace: LaplaceConfig,
+    structure: Structure,
+    prior_precision: PriorPrecision,
+    likelihood: Likelihood,
+    log_marginal_likelihood: Option<f64>,
+    #[serde(with = "any_number")]
+    gradient_norm: f64,
+    refit_rounds: usize,
+}
+
+/// A model with its fitted Laplace approximation.
+#[derive(Debug, Clone)]
+pub struct SavedPosterior {
+    /// The trained model.
+    pub model: Model,
+    /// The choices of the fit.
+    pub config: LaplaceConfig,
+    /// The approximation, its draws having the same bits as before it was saved.
+    pub laplace: Laplace,
+}
+
+impl SavedPosterior {
+    /// Writes a posterior directory in one step: the model's files, and those of the Gaussian.
+    pub fn write(&self, directory: &Path, existing: Existing) -> Result<()> {
+        let file = name(directory);
+        let network = network(&file, &self.model.network)?;
+        let parts = self.laplace.precision().parts().ok_or_else(|| {
+            let message = "this precision cannot be saved".to_string();
+            Error::content(&file)(riemla::Error::Unsupported(message))
+        })?;
+        let json = PosteriorJson {
+            format_version: FORMAT_VERSION,
+            riemla_version: env!("CARGO_PKG_VERSION").into(),
+            laplace: self.config.clone(),
+            structure: parts.structure,
+            prior_precision: precision_of(&self.laplace.prior, &network),
+            likelihood: self.laplace.likelihood,
+            log_marginal_likelihood: self.laplace.log_marginal_likelihood,
+            gradient_norm: self.laplace.gradient_norm,
+            refit_rounds: self.laplace.refit_rounds,
+        };
+        let theta = &self.laplace.theta;
+        let mut tensors = vec![TensorRef::new("theta", vec![theta.len()], theta)];
+        for NamedArray { name, dims, values } in &parts.arrays {
+            tensors.push(TensorRef::new(format!("precision.{name}"), dims.clone(), values));
+        }
+        write_directory(directory, existing, |temporary| {
+            self.model.write_into(temporary)?;
+            write_tensors(&temporary.join(TENSORS_FILE), &tensors)?;
+            write_json(&temporary.join(POSTERIOR_FILE), &json)
+        })
+    }
+
+    /// Reads and checks a posterior directory.
+    pub fn read(directory: &Path) -> Result<Self> {
+        let json: PosteriorJson = read_json(&directory.join(POSTERIOR_FILE))?;
+        let model = Model::read(directory)?;
+        let path = directory.join(TENSORS_FILE);
+        let file = name(&path);
+        let tensors = TensorFile::open(&path)?;
+        let network = network(&file, &model.network)?;
+        let theta = tensors.get_checked("theta", &[network.dim()])?;
+        let parts = PrecisionParts { structure: json.structure, arrays: precision_arrays(&tensors)? };
+        let assemble = || {
+            let prior = Prior::new(&json.prior_precision, &network)?;
+            json.likelihood.check_outputs(network.outputs())?;
+            let subset = json.laplace.subset.ranges(&network)?;
+            Laplace::from_parts(theta, prior, json.likelihood, subset, parts.assemble()?)
+        };
+        let mut laplace = assemble().map_err(Error::content(&file))?;
+        laplace.log_marginal_likelihood = json.log_marginal_likelihood;
+        laplace.gradient_norm = json.gradient_norm;
+        laplace.refit_rounds = json.refit_rounds;
+        Ok(Self { model, config: json.laplace, laplace })
+    }
+}
+
+fn precision_arrays(tensors: &TensorFile) -> Result<Vec<NamedArray>> {
+    let list = tensors.list()?;
+    let names = list.keys().filter_map(|full| Some((full, full.strip_prefix("precision.")?)));
+    let array = |(full, name): (&String, &str)| {
+        let tensor = tensors.get(full)?;
+        Ok(NamedArray { name: name.into(), dims: tensor.dims, values: tensor.values })
+    };
+    names.map(array).collect()
+}
+
+/// The prior in the words of a user.
+fn precision_of(prior: &Prior, network: &Network) -> PriorPrecision {
+    match prior.scalar() {
+        Some(value) => PriorPrecision::Scalar(value),
+        None => {
+            let diagonal = prior.diagonal();
+            PriorPrecision::PerLayer(
+                network.layer_ranges().iter().map(|range| diagonal[range.start]).collect(),
+            )
+        }
+    }
+}

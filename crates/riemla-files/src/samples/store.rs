@@ -1,0 +1,292 @@
+//! An append-only log of draws that a kill at any point cannot damage.
+//!
+//! The log is a header (which run it belongs to) and one record per draw, each with its length
+//! and checksum, synced to the disk before [`SampleStore::append`] returns. A record that was
+//! being written when the process died fails its checksum and is cut off at the next start; damage
+//! in the middle costs the records it touches and no others. docs/formats.md has the layout and
+//! why it is a log.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use riemla::posterior::Draw;
+
+use super::{DrawRecord, RunInfo};
+use crate::atomic::{parent, sync_directory};
+use crate::error::name;
+use crate::json::parse_json;
+use crate::{Error, Result};
+
+const MAGIC: &[u8; 8] = b"RIEMLOG1";
+const MARKER: &[u8; 8] = b"\xd7draw\xe2\x0d\x0a";
+/// Marker, length of the payload (u32), checksum of the payload (u32).
+const FRAME: u64 = 16;
+/// Most bytes of JSON in a record or header.
+const MAX_JSON: u64 = 1 << 16;
+
+/// A log of draws, open for appending. One process at a time.
+#[derive(Debug)]
+pub struct SampleStore {
+    path: PathBuf,
+    file: File,
+    run: RunInfo,
+    /// Place and length of each draw's payload.
+    places: BTreeMap<u64, (u64, usize)>,
+    /// End of the last complete record.
+    end: u64,
+    dropped: u64,
+}
+
+impl SampleStore {
+    /// Opens the log of a run, or begins it. A log of another run is an error that says what
+    /// differs. An incomplete record at the end is cut off.
+    pub fn open(path: &Path, run: &RunInfo) -> Result<Self> {
+        let text = name(path);
+        let header = header_bytes(run);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(Error::io(&text, "open it"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Error::Busy { file: text }),
+            // File systems without locks: nothing to be done about it.
+            Err(TryLockError::Error(_)) => {}
+        }
+        let action = "read the draws in it";
+        let length = file.metadata().map_err(Error::io(&text, action))?.len();
+        if length < header.len() as u64 && is_prefix(&mut file, &header).map_err(Error::io(&text, action))? {
+            // New, or killed while it was begun: there are no draws yet.
+            begin(&mut file, &header).map_err(Error::io(&text, "write it"))?;
+            sync_directory(parent(path));
+        }
+        let length = file.metadata().map_err(Error::io(&text, action))?.len();
+        let start = check_header(&mut file, &text, length, run)?;
+        let mut store = Self {
+            path: path.into(),
+            file,
+            run: run.clone(),
+            places: BTreeMap::new(),
+            end: start,
+            dropped: 0,
+        };
+        store.scan(start, length).map_err(Error::io(&text, action))?;
+        if store.end < length {
+            store.file.set_len(store.end).map_err(Error::io(&text, "cut off an incomplete draw"))?;
+        }
+        Ok(store)
+    }
+
+    /// Adds a draw. When this returns, the draw survives a crash. A draw that is already there is
+    /// left alone. After an error the log is as before.
+    pub fn append(&mut self, draw: &Draw) -> Result<()> {
+        if self.places.contains_key(&draw.index) {
+            return Ok(());
+        }
+        let text = name(&self.path);
+        if draw.theta.len() != self.run.dim {
+            let error = riemla::Error::shape("weights of a draw", self.run.dim, draw.theta.len());
+            return Err(Error::content(&text)(error));
+        }
+        let json = serde_json::to_vec(&DrawRecord::new(draw)).map_err(Error::json(&text))?;
+        let mut payload = Vec::with_capacity(4 + json.len() + 8 * draw.theta.len());
+        payload.extend((json.len() as u32).to_le_bytes());
+        payload.extend(json);
+        draw.theta.iter().for_each(|value| payload.extend(value.to_le_bytes()));
+        let Ok(length) = u32::try_from(payload.len()) else {
+            let message = "a draw of more than 4 GiB cannot be stored".into();
+            return Err(Error::content(&text)(riemla::Error::Unsupported(message)));
+        };
+        let mut record = Vec::with_capacity(FRAME as usize + payload.len());
+        record.extend(MARKER);
+        record.extend(length.to_le_bytes());
+        record.extend(crc32fast::hash(&payload).to_le_bytes());
+        record.extend(payload);
+        let end = self.end;
+        let written = write_at(&mut self.file, end, &record);
+        if let Err(error) = written {
+            // The next record would begin here in any case; this keeps the file tidy.
+            let _ = self.file.set_len(end);
+            return Err(Error::io(&text, "add a draw to it")(error));
+        }
+        self.places.insert(draw.index, (end + FRAME, length as usize));
+        self.end = end + record.len() as u64;
+        Ok(())
+    }
+
+    /// Number of draws.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are no draws yet.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The run the draws belong to.
+    pub fn run(&self) -> &RunInfo {
+        &self.run
+    }
+
+    /// Bytes of damaged or incomplete records found when the log was opened.
+    pub fn dropped_bytes(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Indices below `count` that are not there yet, ascending.
+    pub fn missing(&self, count: u64) -> Vec<u64> {
+        (0..count).filter(|index| !self.places.contains_key(index)).collect()
+    }
+
+    /// All draws, by index.
+    pub fn read_all(&mut self) -> Result<Vec<Draw>> {
+        let text = name(&self.path);
+        let mut draws = Vec::with_capacity(self.places.len());
+        for (start, length) in self.places.values() {
+            let payload =
+                read_at(&mut self.file, *start, *length).map_err(Error::io(&text, "read a draw"))?;
+            let draw = decode(&payload, self.run.dim);
+            draws.push(draw.ok_or_else(|| Error::format(&text, "draws", "it changed while it was open"))?);
+        }
+        Ok(draws)
+    }
+
+    /// Finds all complete records from `start` to `length`.
+    fn scan(&mut self, start: u64, length: u64) -> io::Result<()> {
+        let mut at = start;
+        while let Some(place) = next_marker(&mut self.file, at, length)? {
+            at = match self.record_at(place, length)? {
+                Some((index, size)) => {
+                    self.places.entry(index).or_insert((place + FRAME, size));
+                    self.dropped += place - self.end;
+                    self.end = place + FRAME + size as u64;
+                    self.end
+                }
+                None => place + 1,
+            };
+        }
+        self.dropped += length - self.end;
+        Ok(())
+    }
+
+    /// Index and payload length of the record at `place`, if it is complete and undamaged.
+    fn record_at(&mut self, place: u64, length: u64) -> io::Result<Option<(u64, usize)>> {
+        let weights = 8 * self.run.dim as u64;
+        if place + FRAME > length {
+            return Ok(None);
+        }
+        let frame = read_at(&mut self.file, place + 8, 8)?;
+        let (size, crc) = (u64::from(word(&frame[..4])), word(&frame[4..]));
+        let fits = (weights + 4..=weights + 4 + MAX_JSON).contains(&size) && place + FRAME + size <= length;
+        if !fits {
+            return Ok(None);
+        }
+        let payload = read_at(&mut self.file, place + FRAME, size as usize)?;
+        if crc32fast::hash(&payload) != crc {
+            return Ok(None);
+        }
+        Ok(decode(&payload, self.run.dim).map(|draw| (draw.index, payload.len())))
+    }
+}
+
+/// Magic, length and checksum of the JSON, the JSON.
+fn header_bytes(run: &RunInfo) -> Vec<u8> {
+    let json = serde_json::to_vec(run).unwrap_or_default();
+    let mut header = MAGIC.to_vec();
+    header.extend((json.len() as u32).to_le_bytes());
+    header.extend(crc32fast::hash(&json).to_le_bytes());
+    header.extend(json);
+    header
+}
+
+/// Checks the header; returns where it ends.
+fn check_header(file: &mut File, text: &str, length: u64, run: &RunInfo) -> Result<u64> {
+    let invalid =
+        |problem: &str| Error::format(text, "draws", format!("{problem}; remove it to start again"));
+    let action = "read the draws in it";
+    if length < FRAME {
+        return Err(invalid("its header is incomplete"));
+    }
+    let frame = read_at(file, 0, FRAME as usize).map_err(Error::io(text, action))?;
+    if !frame.starts_with(MAGIC) {
+        return Err(invalid("it has the wrong magic bytes"));
+    }
+    let (size, crc) = (u64::from(word(&frame[8..12])), word(&frame[12..]));
+    if size > MAX_JSON || FRAME + size > length {
+        return Err(invalid("its header is incomplete"));
+    }
+    let json = read_at(file, FRAME, size as usize).map_err(Error::io(text, action))?;
+    if crc32fast::hash(&json) != crc {
+        return Err(invalid("its header is damaged"));
+    }
+    let found: RunInfo = parse_json(text, &json)?;
+    let differences = run.differences(&found);
+    if differences.is_empty() {
+        return Ok(FRAME + size);
+    }
+    Err(Error::Mismatch {
+        file: text.into(),
+        other: "this run".into(),
+        problem: format!("{}; use the same settings, or another place", differences.join("; ")),
+    })
+}
+
+fn decode(payload: &[u8], dim: usize) -> Option<Draw> {
+    let (size, rest) = payload.split_first_chunk::<4>()?;
+    let (json, weights) = rest.split_at_checked(u32::from_le_bytes(*size) as usize)?;
+    if weights.len() != 8 * dim {
+        return None;
+    }
+    let record: DrawRecord = serde_json::from_slice(json).ok()?;
+    Some(
+        record.into_draw(weights.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()),
+    )
+}
+
+/// The next place from `at` on where the marker stands.
+fn next_marker(file: &mut File, mut at: u64, length: u64) -> io::Result<Option<u64>> {
+    const CHUNK: u64 = 1 << 16;
+    while at + 8 <= length {
+        // The usual case first: the marker is right here.
+        let size = if read_at(file, at, 8)? == MARKER { 8 } else { CHUNK.min(length - at) };
+        let chunk = read_at(file, at, size as usize)?;
+        if let Some(offset) = chunk.windows(8).position(|window| window == MARKER) {
+            return Ok(Some(at + offset as u64));
+        }
+        at += size - 7;
+    }
+    Ok(None)
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+fn read_at(file: &mut File, place: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    file.seek(SeekFrom::Start(place))?;
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn write_at(file: &mut File, place: u64, bytes: &[u8]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(place))?;
+    file.write_all(bytes)?;
+    file.sync_data()
+}
+
+fn is_prefix(file: &mut File, header: &[u8]) -> io::Result<bool> {
+    let length = file.metadata()?.len() as usize;
+    Ok(header.starts_with(&read_at(file, 0, length)?))
+}
+
+fn begin(file: &mut File, header: &[u8]) -> io::Result<()> {
+    file.set_len(0)?;
+    write_at(file, 0, header)
+}

@@ -1,0 +1,74 @@
+//! A small model, a posterior and draws for the tests.
+#![allow(dead_code)] // each test binary uses its own part
+
+use std::sync::Arc;
+
+use riemla::curvature::{Laplace, LaplaceConfig, Structure, Subset};
+use riemla::data::toy::two_moons;
+use riemla::geometry::{Counters, Diagnostics, Status};
+use riemla::nn::{Activation, Network, NetworkSpec};
+use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
+use riemla::posterior::{Draw, GeodesicSummary, Method, PosteriorConfig};
+use riemla_files::encoding::{Encoding, Feature, Target};
+use riemla_files::{Model, RunInfo, SavedPosterior, TrainingRecord};
+
+pub fn model() -> Model {
+    let network = NetworkSpec::mlp(&[2, 4, 2], Activation::Tanh);
+    let theta = Network::new(&network).unwrap().initialize(3);
+    let features = ["x", "y"].map(|name| Feature { column: name.into(), mean: 0.1 + 0.2, std: 1.0 / 3.0 });
+    let classes = vec!["a".to_string(), "b".to_string()];
+    Model {
+        network,
+        likelihood: Likelihood::Categorical,
+        prior_precision: PriorPrecision::Scalar(0.1),
+        encoding: Some(Encoding {
+            features: features.to_vec(),
+            target: Target::Classes { column: "kind".into(), classes, text: true },
+        }),
+        training: Some(TrainingRecord {
+            method: "lbfgs".into(),
+            seed: Some(1),
+            samples: 30,
+            loss: f64::INFINITY,
+            gradient_norm: 1e-7 / 3.0,
+            iterations: 10,
+            status: "converged".into(),
+        }),
+        theta,
+    }
+}
+
+pub fn posterior(structure: Structure, subset: Subset) -> SavedPosterior {
+    let model = model();
+    let network = Arc::new(Network::new(&model.network).unwrap());
+    let data = two_moons(30, 0.2, 1).unwrap();
+    let prior = Prior::new(&model.prior_precision, &network).unwrap();
+    let loss = NetworkLoss::new(network, &data, model.likelihood, prior).unwrap();
+    let config = LaplaceConfig { structure, subset, ..LaplaceConfig::default() };
+    let laplace = Laplace::fit(&loss, &model.theta, &config).unwrap();
+    SavedPosterior { model, config, laplace }
+}
+
+pub const DIM: usize = 3;
+
+pub fn run() -> RunInfo {
+    RunInfo::new(PosteriorConfig::new(Method::RiemLa), 5, &[0.5; DIM])
+}
+
+pub fn draws(count: u64) -> Vec<Draw> {
+    let summary = |i: u64| GeodesicSummary {
+        status: Status::Reached,
+        t: 1.0,
+        counters: Counters { values: i as usize, gradients: 20, curvatures: 0, steps: 9, rejections: 1 },
+        diagnostics: Diagnostics {
+            speed: 1.0 / 3.0,
+            speed_drift: 1e-9 / 7.0,
+            loss_start: 1.0,
+            loss_end: 2.0,
+            loss_bound: 3.0,
+        },
+        attempts: 1,
+    };
+    let draw = |i| Draw { index: i, theta: vec![i as f64 / 3.0; DIM], geodesic: Some(summary(i)) };
+    (0..count).map(draw).collect()
+}
