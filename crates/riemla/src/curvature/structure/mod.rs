@@ -2,9 +2,14 @@
 
 mod diagonal;
 mod full;
+mod kronecker;
+mod low_rank;
 
 pub use diagonal::DiagonalPrecision;
 pub use full::FullPrecision;
+pub(super) use kronecker::KroneckerBlock;
+pub use kronecker::KroneckerPrecision;
+pub use low_rank::LowRankPrecision;
 
 /// A symmetric positive definite matrix P: the precision of a Gaussian.
 ///
