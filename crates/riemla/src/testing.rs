@@ -93,6 +93,28 @@ pub fn check_layer(layer: &dyn Layer, n: usize, params: &[f64], x: &[f64], seed:
     layer.per_sample_gradient(at, &u, &mut rows);
     let summed: Vec<f64> = rows.chunks_exact(n).map(|row| row.iter().sum()).collect();
     assert_vectors("sum of per-sample gradients", &summed, &pulled[x.len()..], 1e-11, 1.0);
+    check_patches(layer, at);
+}
+
+/// The law of patches: W·p_t + b at every position is the output.
+fn check_patches(layer: &dyn Layer, at: At<'_>) {
+    let Some(positions) = layer.positions() else { return };
+    let (n, fan_in) = (at.n, layer.fan_in());
+    let outputs = at.y.len() / (positions * n);
+    let (weights, bias) = at.params.split_at(outputs * fan_in);
+    let mut patch = vec![f64::NAN; fan_in * n];
+    let mut rebuilt = vec![f64::NAN; at.y.len()];
+    for t in 0..positions {
+        layer.patch(n, at.x, t, &mut patch);
+        for o in 0..outputs {
+            let y = &mut rebuilt[(o * positions + t) * n..][..n];
+            y.fill(bias.get(o).copied().unwrap_or(0.0));
+            for (w, p) in weights[o * fan_in..][..fan_in].iter().zip(patch.chunks_exact(n)) {
+                axpy(*w, p, y);
+            }
+        }
+    }
+    assert_vectors("output from patches", &rebuilt, at.y, 1e-12, 1.0);
 }
 
 /// The law of a likelihood: residual, Λ and the third product are its derivatives, and Λ = SSᵀ.

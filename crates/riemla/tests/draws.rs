@@ -15,7 +15,7 @@ use riemla::geometry::{ConstrainedLeapfrog, Integrator, Status, exponential_map}
 use riemla::linalg::Matrix;
 use riemla::linalg::vector::{axpy, distance, dot, norm};
 use riemla::nn::{Activation, Network};
-use riemla::objective::{Likelihood, NetworkLoss, Prior};
+use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
 use riemla::posterior::{BatchPlan, Control, Method, Posterior, PosteriorConfig, SampleSet, Unfinished};
 use riemla::random::{Purpose, stream};
 use riemla::train::{Lbfgs, lbfgs, silent};
@@ -107,6 +107,28 @@ fn draws_have_the_inverse_precision_as_covariance() {
         let mut expected = Matrix::zeros(ranges.len(), ranges.len());
         expected.add_diagonal(ggn_diagonal(&p.loss, &p.theta, &ranges));
         check_draws(&p.laplace(&diagonal), &with_prior(expected, 0.5));
+    }
+}
+
+#[test]
+fn draws_of_factored_structures_have_the_inverse_precision_as_covariance() {
+    let p = problem();
+    let per_layer = PriorChoice::Fixed(PriorPrecision::PerLayer(vec![0.2, 3.0]));
+    for structure in [Structure::Kronecker, Structure::LowRank { rank: 8 }] {
+        for prior in [PriorChoice::Keep, per_layer.clone()] {
+            for curvature in [Curvature::Ggn, Curvature::EmpiricalFisher] {
+                let laplace =
+                    p.laplace(&LaplaceConfig { structure, curvature, prior: prior.clone(), ..keep() });
+                let k = laplace.precision().dim();
+                let mut expected = Matrix::zeros(k, k);
+                for j in 0..k {
+                    let mut unit = vec![0.0; k];
+                    unit[j] = 1.0;
+                    laplace.precision().mul(&unit, expected.column_mut(j));
+                }
+                check_draws(&laplace, &expected);
+            }
+        }
     }
 }
 

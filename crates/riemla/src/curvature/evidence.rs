@@ -1,7 +1,7 @@
 //! The Laplace evidence as a function of prior precision δ and noise σ, from eigenvalues alone.
 //!
 //! log p(D) ≈ log p(y|θ) − (δ/2)‖θ‖² + (K/2) log δ − ½ Σᵢ log(λᵢ + δ). In regression the curvature
-//! of the likelihood is proportional to 1/σ², so a change of σ rescales the λᵢ: no pass through
+//! of the likelihood is proportional to 1/σ² (the empirical Fisher to 1/σ⁴), so a change of σ rescales the λᵢ: no pass through
 //! the network is needed to maximise over either.
 
 use crate::{Error, Result};
@@ -9,8 +9,10 @@ use crate::{Error, Result};
 /// What the evidence depends on at fixed weights.
 #[derive(Debug, Clone)]
 pub struct Evidence {
-    /// Eigenvalues of the likelihood's curvature (no prior).
+    /// Eigenvalues of the likelihood's curvature (no prior) that are not 0.
     eigenvalues: Vec<f64>,
+    /// Number of those that are: they cost nothing, however many weights there are.
+    zeros: usize,
     /// ‖θ‖² of the uncertain weights.
     square_norm: f64,
     /// log p(y|θ) at the reference noise, all constants included.
@@ -27,6 +29,8 @@ struct Noise {
     observations: f64,
     /// Σ(f − y)².
     square_error: f64,
+    /// The eigenvalues are proportional to 1/σ to this power.
+    exponent: i32,
 }
 
 /// The maximum of the evidence.
@@ -52,21 +56,33 @@ impl Evidence {
         let largest = eigenvalues.iter().fold(0.0f64, |a, b| a.max(b.abs()));
         let floor = -1e-12 * largest * (eigenvalues.len() as f64).max(1.0);
         let clip = |v: f64| if v < 0.0 && v >= floor { 0.0 } else { v };
-        let eigenvalues = eigenvalues.into_iter().map(clip).collect();
-        Self { eigenvalues, square_norm, log_likelihood, noise: None }
+        let count = eigenvalues.len();
+        let eigenvalues: Vec<f64> = eigenvalues.into_iter().map(clip).filter(|v| *v != 0.0).collect();
+        let zeros = count - eigenvalues.len();
+        Self { eigenvalues, zeros, square_norm, log_likelihood, noise: None }
     }
 
     /// Makes it the evidence of a regression model whose curvature was computed at noise `sigma`
     /// for `observations` numbers with the given sum of squared errors.
     pub fn with_noise(mut self, sigma: f64, observations: usize, square_error: f64) -> Self {
-        self.noise = Some(Noise { reference: sigma, observations: observations as f64, square_error });
+        let observations = observations as f64;
+        self.noise = Some(Noise { reference: sigma, observations, square_error, exponent: 2 });
+        self
+    }
+
+    /// Sets the power of 1/σ that the curvature is proportional to: 2 unless set, 4 for the
+    /// empirical Fisher.
+    pub fn with_noise_exponent(mut self, exponent: i32) -> Self {
+        if let Some(noise) = &mut self.noise {
+            noise.exponent = exponent;
+        }
         self
     }
 
     /// Factor on the eigenvalues at noise `sigma`.
     fn rescale(&self, sigma: Option<f64>) -> f64 {
         match (self.noise, sigma) {
-            (Some(noise), Some(sigma)) => (noise.reference / sigma).powi(2),
+            (Some(noise), Some(sigma)) => (noise.reference / sigma).powi(noise.exponent),
             _ => 1.0,
         }
     }
@@ -76,22 +92,22 @@ impl Evidence {
         crate::error::check_positive("prior_precision", prior_precision)?;
         sigma_noise.map_or(Ok(()), |sigma| crate::error::check_positive("sigma_noise", sigma))?;
         let factor = self.rescale(sigma_noise);
-        let mut log_det = 0.0;
+        let k = self.eigenvalues.len() + self.zeros;
+        let mut log_det = self.zeros as f64 * prior_precision.ln();
         for (i, value) in self.eigenvalues.iter().enumerate() {
             let shifted = factor * value + prior_precision;
             if shifted <= 0.0 || shifted.is_nan() {
                 return Err(Error::NotPositiveDefinite {
                     what: "curvature + prior".into(),
                     pivot: i,
-                    dim: self.eigenvalues.len(),
+                    dim: k,
                     value: shifted,
                     remedy: "use the GGN instead of the Hessian, or train to a minimum first".into(),
                 });
             }
             log_det += shifted.ln();
         }
-        let k = self.eigenvalues.len() as f64;
-        let log_prior = 0.5 * (k * prior_precision.ln() - prior_precision * self.square_norm);
+        let log_prior = 0.5 * (k as f64 * prior_precision.ln() - prior_precision * self.square_norm);
         Ok(self.log_likelihood_at(sigma_noise) + log_prior - 0.5 * log_det)
     }
 
@@ -155,7 +171,8 @@ impl Evidence {
             let Ok(delta) = self.best_precision(Some(sigma)) else { return f64::NAN };
             let factor = self.rescale(Some(sigma));
             let gamma: f64 = self.eigenvalues.iter().map(|l| factor * l / (factor * l + delta)).sum();
-            noise.square_error / (sigma * sigma) - noise.observations + gamma
+            noise.square_error / (sigma * sigma) - noise.observations
+                + 0.5 * f64::from(noise.exponent) * gamma
         };
         let range = (center + LOG_NOISE.0, center + LOG_NOISE.1);
         let value = |s: f64| profile(s).unwrap_or(f64::NEG_INFINITY);

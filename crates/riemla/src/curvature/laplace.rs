@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::evidence::Evidence;
-use super::structure::{DiagonalPrecision, FullPrecision, Precision};
+use super::low_rank::EigenReport;
+use super::matrix::CurvatureMatrix;
+use super::structure::Precision;
 use super::subset::{Subset, SubsetRanges};
-use super::{Curvature, Structure, ggn_diagonal, ggn_full, hessian_diagonal, hessian_full};
-use crate::linalg::Matrix;
-use crate::linalg::factor::symmetric_eigenvalues;
+use super::{Curvature, Structure};
 use crate::linalg::vector::{dot, norm};
 use crate::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 use crate::random::{Rng, fill_normal};
@@ -85,49 +85,10 @@ pub struct Laplace {
     pub gradient_norm: f64,
     /// Rounds of refitting that were run.
     pub refit_rounds: usize,
+    /// How the iteration for the eigenpairs ended, with a low-rank structure.
+    pub eigenpairs: Option<EigenReport>,
     subset: SubsetRanges,
     precision: Arc<dyn Precision>,
-}
-
-/// Curvature of the likelihood in the chosen structure.
-enum CurvatureMatrix {
-    Full(Matrix),
-    Diagonal(Vec<f64>),
-}
-
-impl CurvatureMatrix {
-    fn new(loss: &NetworkLoss, theta: &[f64], config: &LaplaceConfig, subset: &SubsetRanges) -> Result<Self> {
-        Ok(match (config.structure, config.curvature) {
-            (Structure::Full, Curvature::Ggn) => Self::Full(ggn_full(loss, theta, subset)),
-            (Structure::Full, Curvature::Hessian) => Self::Full(hessian_full(loss, theta, subset)?),
-            (Structure::Diagonal, Curvature::Ggn) => Self::Diagonal(ggn_diagonal(loss, theta, subset)),
-            (Structure::Diagonal, Curvature::Hessian) => {
-                Self::Diagonal(hessian_diagonal(loss, theta, subset)?)
-            }
-        })
-    }
-
-    fn eigenvalues(&self) -> Result<Vec<f64>> {
-        match self {
-            Self::Full(matrix) => symmetric_eigenvalues("the curvature", matrix),
-            Self::Diagonal(diagonal) => Ok(diagonal.clone()),
-        }
-    }
-
-    fn scale(&mut self, factor: f64) {
-        let values = match self {
-            Self::Full(matrix) => matrix.as_mut_slice(),
-            Self::Diagonal(diagonal) => diagonal,
-        };
-        crate::linalg::vector::scale(factor, values);
-    }
-
-    fn precision(&self, prior: &[f64]) -> Result<Arc<dyn Precision>> {
-        Ok(match self {
-            Self::Full(matrix) => Arc::new(FullPrecision::new(matrix, prior)?),
-            Self::Diagonal(diagonal) => Arc::new(DiagonalPrecision::new(diagonal, prior)?),
-        })
-    }
 }
 
 impl Laplace {
@@ -162,13 +123,13 @@ impl Laplace {
         config: &LaplaceConfig,
         subset: &SubsetRanges,
     ) -> Result<Self> {
-        let mut curvature = CurvatureMatrix::new(loss, theta, config, subset)?;
-        let evidence = evidence(loss, theta, subset, &curvature)?;
+        let mut curvature = CurvatureMatrix::new(loss, theta, config.curvature, config.structure, subset)?;
+        let evidence = evidence(loss, theta, subset, config.curvature, &curvature)?;
         let (prior, likelihood) = choose(loss, config, &evidence)?;
         if let (Likelihood::Gaussian { sigma_noise: old }, Likelihood::Gaussian { sigma_noise: new }) =
             (loss.likelihood(), likelihood)
         {
-            curvature.scale((old / new).powi(2));
+            curvature.scale((old / new).powi(config.curvature.noise_exponent()));
         }
         let precision = curvature.precision(&subset.gather(&prior.diagonal()))?;
         let log_marginal_likelihood = match prior.scalar() {
@@ -186,6 +147,7 @@ impl Laplace {
             log_marginal_likelihood,
             gradient_norm: norm(&gradient),
             refit_rounds: 0,
+            eigenpairs: curvature.report(),
             subset: subset.clone(),
             precision,
         })
@@ -222,6 +184,7 @@ impl Laplace {
             log_marginal_likelihood: None,
             gradient_norm: f64::NAN,
             refit_rounds: 0,
+            eigenpairs: None,
             subset,
             precision,
         })
@@ -262,15 +225,17 @@ fn evidence(
     loss: &NetworkLoss,
     theta: &[f64],
     subset: &SubsetRanges,
-    curvature: &CurvatureMatrix,
+    curvature: Curvature,
+    matrix: &CurvatureMatrix,
 ) -> Result<Evidence> {
     let chosen = subset.gather(theta);
     let log_likelihood = loss.log_likelihood(theta);
-    let evidence = Evidence::new(curvature.eigenvalues()?, dot(&chosen, &chosen), log_likelihood);
+    let evidence = Evidence::new(matrix.eigenvalues()?, dot(&chosen, &chosen), log_likelihood);
     let Some(sigma) = noise_of(loss.likelihood()) else { return Ok(evidence) };
     let square_error = 2.0 * sigma * sigma * (loss.value(theta) - loss.prior().value(theta));
     let observations = (loss.samples() * loss.network().outputs()) as f64 * loss.scale();
-    Ok(evidence.with_noise(sigma, observations.round() as usize, square_error))
+    let evidence = evidence.with_noise(sigma, observations.round() as usize, square_error);
+    Ok(evidence.with_noise_exponent(curvature.noise_exponent()))
 }
 
 fn choose(loss: &NetworkLoss, config: &LaplaceConfig, evidence: &Evidence) -> Result<(Prior, Likelihood)> {

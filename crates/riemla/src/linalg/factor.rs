@@ -132,6 +132,30 @@ pub fn symmetric_eigenvalues(what: &str, matrix: &Matrix) -> Result<Vec<f64>> {
     values.map_err(|_| Error::Unsupported(format!("{what}: the eigenvalue iteration did not converge")))
 }
 
+/// A symmetric matrix as Q·diag(values)·Qᵀ.
+#[derive(Debug, Clone)]
+pub struct SymmetricEigen {
+    /// Eigenvalues in ascending order.
+    pub values: Vec<f64>,
+    /// Q: eigenvectors as columns, in the same order.
+    pub vectors: Matrix,
+}
+
+impl SymmetricEigen {
+    /// Decomposes a symmetric matrix (its lower triangle is read).
+    pub fn new(what: &str, matrix: &Matrix) -> Result<Self> {
+        crate::error::check_finite(what, matrix.as_slice())?;
+        let n = matrix.rows();
+        let eigen = matrix.view().self_adjoint_eigen(Side::Lower);
+        super::simd::clear_upper_registers();
+        let eigen = eigen
+            .map_err(|_| Error::Unsupported(format!("{what}: the eigenvalue iteration did not converge")))?;
+        let values = eigen.S().column_vector().iter().copied().collect();
+        let vectors = eigen.U().col_iter().flat_map(|column| column.iter().copied()).collect();
+        Ok(Self { values, vectors: Matrix::from_columns(n, n, vectors) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,6 +8,7 @@ pub mod correlate;
 pub mod dense;
 pub mod elementwise;
 pub mod factor;
+pub mod krylov;
 pub mod simd;
 pub mod vector;
 

@@ -188,19 +188,31 @@ impl Network {
         let lowest = self.ranges.iter().position(|r| subset.first().is_some_and(|s| r.end > s.start));
         let lowest = lowest.unwrap_or(self.layers.len());
         let mut own = Vec::new();
-        for (l, layer) in self.layers.iter().enumerate().skip(lowest).rev() {
-            let at = self.at(l, theta, x, values);
+        self.visit_adjoints(theta, x, values, adjoint, lowest, |l, at, y_adjoint| {
             let range = self.ranges[l].clone();
             own.resize(range.len() * at.n, 0.0);
-            layer.per_sample_gradient(at, &adjoint.above[..at.y.len()], &mut own);
+            self.layers[l].per_sample_gradient(at, y_adjoint, &mut own);
             copy_subset(&own, range, subset, at.n, out);
+        });
+    }
+
+    /// Runs the adjoints down to layer `lowest`, seed in `adjoint`, and calls `visit` at each layer
+    /// with its index, its place and the adjoint of its output.
+    pub fn visit_adjoints(
+        &self,
+        theta: &[f64],
+        x: &[f64],
+        values: &Trace,
+        adjoint: &mut Adjoint,
+        lowest: usize,
+        mut visit: impl FnMut(usize, At<'_>, &[f64]),
+    ) {
+        for (l, layer) in self.layers.iter().enumerate().skip(lowest).rev() {
+            let at = self.at(l, theta, x, values);
+            let y_adjoint = &adjoint.above[..at.y.len()];
+            visit(l, at, y_adjoint);
             if l > lowest {
-                layer.backward(
-                    at,
-                    &adjoint.above[..at.y.len()],
-                    Some(&mut adjoint.below[..at.x.len()]),
-                    None,
-                );
+                layer.backward(at, y_adjoint, Some(&mut adjoint.below[..at.x.len()]), None);
                 adjoint.step_down();
             }
         }

@@ -33,9 +33,14 @@ pub(super) fn check(network: &Network, data: &Dataset, likelihood: &Likelihood) 
     likelihood.check(network.outputs(), data.targets())
 }
 
+/// Largest number of samples in one block.
+pub(crate) fn block_samples(network: &Network) -> usize {
+    (TRACE_NUMBERS / network.trace_len().max(1)).max(MIN_SAMPLES)
+}
+
 /// Packs the given rows into blocks of nearly equal size.
 pub(super) fn pack_blocks(network: &Network, data: &Dataset, rows: &[usize]) -> Vec<Block> {
-    let largest = (TRACE_NUMBERS / network.trace_len().max(1)).max(MIN_SAMPLES);
+    let largest = block_samples(network);
     let count = rows.len().div_ceil(largest).max(1);
     (0..count)
         .map(|b| pack_block(data, &rows[b * rows.len() / count..(b + 1) * rows.len() / count]))

@@ -9,6 +9,7 @@ mod prior;
 mod probe;
 mod restricted;
 
+pub(crate) use blocks::block_samples;
 pub use likelihood::{BlockTargets, Likelihood, OutputLoss};
 pub use linearized::LinearizedLoss;
 pub use network_loss::NetworkLoss;

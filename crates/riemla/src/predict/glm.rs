@@ -2,10 +2,13 @@
 
 use rayon::prelude::*;
 
-use super::outputs::{blocks, check_inputs};
+use super::outputs::{blocks_of, check_inputs};
 use crate::Result;
 use crate::curvature::Laplace;
 use crate::nn::{Adjoint, Network, Trace, unpack};
+
+/// Numbers that one block's Jacobian may take (64 MB): large networks go in small blocks.
+const JACOBIAN_NUMBERS: usize = 8 * 1024 * 1024;
 
 /// Output distribution of the linearised network, row-major rows × outputs.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +23,8 @@ pub struct GlmOutputs {
 pub fn glm_outputs(network: &Network, laplace: &Laplace, inputs: &[f64]) -> Result<GlmOutputs> {
     crate::error::check_len("weights", network.dim(), laplace.theta.len())?;
     let rows = check_inputs(network, inputs)?;
-    let parts: Vec<(Vec<f64>, Vec<f64>)> = blocks(network, inputs, rows)
+    let size = (JACOBIAN_NUMBERS / laplace.subset().len().max(1)).max(1);
+    let parts: Vec<(Vec<f64>, Vec<f64>)> = blocks_of(size, network, inputs, rows)
         .par_iter()
         .map(|(n, x)| block_outputs(network, laplace, *n, x))
         .collect();

@@ -21,11 +21,22 @@ pub(super) fn check_inputs(network: &Network, inputs: &[f64]) -> Result<usize> {
 
 /// The inputs in packed blocks: (number of samples, features × n).
 pub(super) fn blocks(network: &Network, inputs: &[f64], rows: usize) -> Vec<(usize, Vec<f64>)> {
+    blocks_of(BLOCK, network, inputs, rows)
+}
+
+/// The inputs in packed blocks of at most `size` samples.
+pub(super) fn blocks_of(
+    size: usize,
+    network: &Network,
+    inputs: &[f64],
+    rows: usize,
+) -> Vec<(usize, Vec<f64>)> {
+    let size = size.min(BLOCK);
     let pack_rows = |start: usize| {
-        let rows: Vec<usize> = (start..(start + BLOCK).min(rows)).collect();
+        let rows: Vec<usize> = (start..(start + size).min(rows)).collect();
         (rows.len(), pack(inputs, network.inputs(), &rows))
     };
-    (0..rows).step_by(BLOCK).map(pack_rows).collect()
+    (0..rows).step_by(size).map(pack_rows).collect()
 }
 
 fn check_thetas(network: &Network, thetas: &[&[f64]]) -> Result<()> {

@@ -2,10 +2,15 @@
 
 mod diagonal;
 mod full;
+mod kronecker;
+mod low_rank;
 mod parts;
 
 pub use diagonal::DiagonalPrecision;
 pub use full::FullPrecision;
+pub(super) use kronecker::KroneckerBlock;
+pub use kronecker::KroneckerPrecision;
+pub use low_rank::LowRankPrecision;
 pub use parts::{NamedArray, PrecisionParts};
 
 /// A symmetric positive definite matrix P: the precision of a Gaussian.

@@ -32,6 +32,11 @@ impl PrecisionParts {
         Ok(match self.structure {
             Structure::Full => Arc::new(FullPrecision::from_parts(self)?),
             Structure::Diagonal => Arc::new(DiagonalPrecision::from_parts(self)?),
+            structure => {
+                let message =
+                    format!("a {structure:?} precision cannot be rebuilt from arrays; use full or diagonal");
+                return Err(Error::Unsupported(message));
+            }
         })
     }
 

@@ -214,4 +214,25 @@ impl Layer for Conv2d {
             }
         }
     }
+
+    fn positions(&self) -> Option<usize> {
+        Some(self.plane(1))
+    }
+
+    fn patch(&self, n: usize, x: &[f64], position: usize, out: &mut [f64]) {
+        let g = &self.geometry;
+        let width = g.output_size().1;
+        let (row, column) = (position / width * g.stride.0, position % width * g.stride.1);
+        let area = g.kernel.0 * g.kernel.1;
+        for (tap, values) in out.chunks_exact_mut(n).enumerate() {
+            let (channel, i, j) = (tap / area, tap % area / g.kernel.1, tap % g.kernel.1);
+            let (r, q) = ((row + i).wrapping_sub(g.padding.0), (column + j).wrapping_sub(g.padding.1));
+            if r < g.height && q < g.width {
+                let from = ((channel * g.height + r) * g.width + q) * n;
+                values.copy_from_slice(&x[from..from + n]);
+            } else {
+                values.fill(0.0);
+            }
+        }
+    }
 }

@@ -172,4 +172,12 @@ impl Layer for Linear {
             bias.copy_from_slice(y_adjoint);
         }
     }
+
+    fn positions(&self) -> Option<usize> {
+        Some(1)
+    }
+
+    fn patch(&self, _n: usize, x: &[f64], _position: usize, out: &mut [f64]) {
+        out.copy_from_slice(x);
+    }
 }

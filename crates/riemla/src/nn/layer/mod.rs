@@ -89,6 +89,16 @@ pub trait Layer: Send + Sync + std::fmt::Debug {
     /// Parameter gradient of each sample on its own: parameter `k` of sample `i` goes to
     /// `out[k*n + i]`.
     fn per_sample_gradient(&self, _at: At<'_>, _y_adjoint: &[f64], _out: &mut [f64]) {}
+
+    /// Number of positions at which one linear map is applied, for layers that do just that: at
+    /// each position t they compute y_t = W·p_t + b from a patch p_t of the input, with W the
+    /// first parameter tensor, row by row, and b the second, if any. None for other layers.
+    fn positions(&self) -> Option<usize> {
+        None
+    }
+
+    /// Writes patch number `position` of every sample, [`Layer::fan_in`] × n.
+    fn patch(&self, _n: usize, _x: &[f64], _position: usize, _out: &mut [f64]) {}
 }
 
 /// Builds the layer that `spec` describes for inputs of the given shape.

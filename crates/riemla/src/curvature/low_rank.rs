@@ -1,0 +1,77 @@
+//! Low-rank curvature: the largest eigenpairs, found from curvature-vector products alone.
+
+use super::Curvature;
+use super::product::CurvatureProduct;
+use super::structure::LowRankPrecision;
+use super::subset::SubsetRanges;
+use crate::linalg::Matrix;
+use crate::linalg::krylov::{Krylov, TopEigen};
+use crate::linalg::vector::scale;
+use crate::objective::NetworkLoss;
+use crate::{Error, Result};
+
+/// How the iteration for the eigenpairs ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EigenReport {
+    /// Pairs kept: fewer than asked for if the curvature has a lower rank.
+    pub rank: usize,
+    /// Largest residual ‖Cu − λu‖ of a pair, relative to the largest eigenvalue.
+    pub residual: f64,
+    /// Whether the residual is within the tolerance ([`Krylov::tolerance`]).
+    pub converged: bool,
+    /// Curvature-vector products.
+    pub products: usize,
+}
+
+/// The largest eigenpairs of the likelihood's curvature; the rest counts as 0.
+#[derive(Debug, Clone)]
+pub struct LowRankCurvature {
+    values: Vec<f64>,
+    vectors: Matrix,
+    /// How the iteration ended.
+    pub report: EigenReport,
+}
+
+/// Start vectors of the iteration: a Gaussian likelihood repeats eigenvalues once per output.
+pub(super) fn krylov(rank: usize, outputs: usize) -> Krylov {
+    Krylov::new(rank, outputs.clamp(2, 10))
+}
+
+impl LowRankCurvature {
+    /// The `rank` largest eigenpairs at `theta` of the GGN or the empirical Fisher over the
+    /// subset, scaled like the loss, without the prior.
+    pub fn new(
+        loss: &NetworkLoss,
+        theta: &[f64],
+        curvature: Curvature,
+        subset: &SubsetRanges,
+        rank: usize,
+    ) -> Result<Self> {
+        if rank == 0 {
+            return Err(Error::range("rank of the low-rank structure", rank, "at least 1"));
+        }
+        let product = CurvatureProduct::new(loss, theta, curvature, subset)?;
+        let krylov = krylov(rank.min(subset.len()), loss.network().outputs());
+        let TopEigen { values, vectors, residual, converged, products } =
+            krylov.top_eigenpairs(subset.len(), |v, out| product.apply(v, out))?;
+        let report = EigenReport { rank: values.len(), residual, converged, products };
+        Ok(Self { values, vectors, report })
+    }
+
+    /// All eigenvalues, the unknown ones as 0.
+    pub fn eigenvalues(&self) -> Vec<f64> {
+        let mut all = self.values.clone();
+        all.resize(self.vectors.rows(), 0.0);
+        all
+    }
+
+    /// Multiplies the curvature by a factor.
+    pub fn scale(&mut self, factor: f64) {
+        scale(factor, &mut self.values);
+    }
+
+    /// Curvature + diag(prior).
+    pub fn precision(&self, prior: &[f64]) -> Result<LowRankPrecision> {
+        LowRankPrecision::new(&self.values, &self.vectors, prior)
+    }
+}

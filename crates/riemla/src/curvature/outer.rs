@@ -1,0 +1,146 @@
+//! Curvatures that are sums of outer products: Σₙ JₙᵀSₙSₙᵀJₙ with a factor S in the outputs.
+//!
+//! For the generalised Gauss-Newton SSᵀ is the Hessian Λ of the loss in the outputs; for the
+//! empirical Fisher S is one column, the gradient of the loss in the outputs. Everything else, in
+//! every structure, is the same.
+
+use super::Curvature;
+use super::gram::GramSum;
+use super::subset::SubsetRanges;
+use crate::linalg::Matrix;
+use crate::linalg::vector::{dot, scale};
+use crate::nn::{Adjoint, Trace};
+use crate::objective::{BlockTargets, NetworkLoss};
+use crate::{Error, Result};
+
+/// Which factor S.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OuterProduct {
+    Ggn,
+    EmpiricalFisher,
+}
+
+impl OuterProduct {
+    /// The factor of a curvature; the Hessian has none.
+    pub(super) fn of(curvature: Curvature, structure: &str) -> Result<Self> {
+        match curvature {
+            Curvature::Ggn => Ok(Self::Ggn),
+            Curvature::EmpiricalFisher => Ok(Self::EmpiricalFisher),
+            Curvature::Hessian => Err(Error::Unsupported(format!(
+                "the {structure} structure needs a curvature that is a sum of outer products: \
+                 use ggn or ef instead of the Hessian"
+            ))),
+        }
+    }
+
+    fn columns(self, loss: &NetworkLoss) -> usize {
+        match self {
+            Self::Ggn => loss.rule().factor_columns(loss.network().outputs()),
+            Self::EmpiricalFisher => 1,
+        }
+    }
+
+    /// Writes column `j` of S for every sample of a block with outputs `f`.
+    fn column(
+        self,
+        loss: &NetworkLoss,
+        (f, targets): (&[f64], &BlockTargets),
+        j: usize,
+        out: &mut [f64],
+        scratch: &mut [f64],
+    ) {
+        let n = f.len() / loss.network().outputs();
+        match self {
+            Self::Ggn => loss.rule().factor(n, f, j, out, scratch),
+            Self::EmpiricalFisher => {
+                loss.rule().loss(n, f, targets, out, scratch);
+            }
+        }
+    }
+
+    /// Writes SSᵀd for every sample of a block with outputs `f`.
+    pub(super) fn product(
+        self,
+        loss: &NetworkLoss,
+        (f, targets): (&[f64], &BlockTargets),
+        d: &[f64],
+        out: &mut [f64],
+        scratch: &mut [f64],
+    ) {
+        let n = f.len() / loss.network().outputs();
+        if self == Self::Ggn {
+            return loss.rule().hessian_product(n, f, d, out, scratch);
+        }
+        loss.rule().loss(n, f, targets, out, scratch);
+        let inner = &mut scratch[..n];
+        inner.fill(0.0);
+        for (r, d) in out.chunks_exact(n).zip(d.chunks_exact(n)) {
+            inner.iter_mut().zip(r).zip(d).for_each(|((s, r), d)| *s += r * d);
+        }
+        for r in out.chunks_exact_mut(n) {
+            r.iter_mut().zip(&*inner).for_each(|(r, s)| *r *= s);
+        }
+    }
+
+    /// Calls `f(j, x, values, adjoint)` for every block of samples and every column j of S, with
+    /// that column as the seed of `adjoint`.
+    pub(super) fn for_each_seed(
+        self,
+        loss: &NetworkLoss,
+        theta: &[f64],
+        mut f: impl FnMut(usize, &[f64], &Trace, &mut Adjoint),
+    ) {
+        let network = loss.network();
+        for block in loss.blocks() {
+            let n = block.n;
+            let mut values = Trace::new(network, n);
+            let mut adjoint = Adjoint::new(network, n);
+            let mut scratch = vec![0.0; (network.outputs() + 1) * n];
+            network.forward(theta, &block.x, &mut values);
+            for j in 0..self.columns(loss) {
+                let at = (values.output(), &block.targets);
+                self.column(loss, at, j, adjoint.seed(network, n), &mut scratch);
+                f(j, &block.x, &values, &mut adjoint);
+            }
+        }
+    }
+
+    /// Calls `f(n, rows)` for every block of samples and every column of S: `rows` is the n × k
+    /// matrix (samples contiguous) of that column's gradients in the subset's k weights.
+    pub(super) fn for_each_row(
+        self,
+        loss: &NetworkLoss,
+        theta: &[f64],
+        subset: &SubsetRanges,
+        mut f: impl FnMut(usize, &[f64]),
+    ) {
+        let mut rows = Vec::new();
+        self.for_each_seed(loss, theta, |_, x, values, adjoint| {
+            let n = values.n();
+            rows.resize(n * subset.len(), 0.0);
+            loss.network().per_sample_gradient(theta, x, values, adjoint, subset.as_slice(), &mut rows);
+            f(n, &rows);
+        });
+    }
+
+    /// The full matrix over the subset (k × k), scaled like the loss.
+    pub(super) fn full(self, loss: &NetworkLoss, theta: &[f64], subset: &SubsetRanges) -> Matrix {
+        let mut sum = GramSum::new(subset.len());
+        self.for_each_row(loss, theta, subset, |n, rows| sum.push(n, rows));
+        let mut matrix = sum.finish();
+        scale(loss.scale(), matrix.as_mut_slice());
+        matrix
+    }
+
+    /// The diagonal over the subset, scaled like the loss.
+    pub(super) fn diagonal(self, loss: &NetworkLoss, theta: &[f64], subset: &SubsetRanges) -> Vec<f64> {
+        let mut diagonal = vec![0.0; subset.len()];
+        self.for_each_row(loss, theta, subset, |n, rows| {
+            for (d, column) in diagonal.iter_mut().zip(rows.chunks_exact(n)) {
+                *d += dot(column, column);
+            }
+        });
+        scale(loss.scale(), &mut diagonal);
+        diagonal
+    }
+}

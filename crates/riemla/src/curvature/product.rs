@@ -1,0 +1,111 @@
+//! Curvature times a vector without the matrix: tangent pass, factor in the outputs, reverse pass.
+
+use rayon::prelude::*;
+
+use super::Curvature;
+use super::outer::OuterProduct;
+use super::subset::SubsetRanges;
+use crate::Result;
+use crate::linalg::vector::{axpy, scale};
+use crate::nn::{Adjoint, Trace};
+use crate::objective::{NetworkLoss, Objective as _};
+
+/// Numbers that kept activations may take in all (256 MB); beyond, products run forward again.
+const KEPT_NUMBERS: usize = 32 * 1024 * 1024;
+/// Groups of blocks that are summed on their own: fixed, so that the bits do not depend on the
+/// number of threads.
+pub(super) const GROUPS: usize = 4;
+
+/// v ↦ Cv for the GGN or the empirical Fisher C at fixed weights, over a subset, without the prior.
+pub struct CurvatureProduct<'a> {
+    loss: &'a NetworkLoss,
+    theta: &'a [f64],
+    subset: &'a SubsetRanges,
+    outer: OuterProduct,
+    /// Activations of every block, or none if they would take too much room.
+    kept: Vec<Trace>,
+}
+
+impl<'a> CurvatureProduct<'a> {
+    /// Products with the given curvature; the Hessian has its own
+    /// ([`crate::objective::TwiceDifferentiable::hvp`]).
+    pub fn new(
+        loss: &'a NetworkLoss,
+        theta: &'a [f64],
+        curvature: Curvature,
+        subset: &'a SubsetRanges,
+    ) -> Result<Self> {
+        crate::error::check_len("weights", loss.dim(), theta.len())?;
+        let outer = OuterProduct::of(curvature, "low-rank")?;
+        let mut product = Self { loss, theta, subset, outer, kept: Vec::new() };
+        if loss.samples() * loss.network().trace_len() <= KEPT_NUMBERS {
+            product.kept = (0..loss.blocks().len()).into_par_iter().map(|b| product.forward(b)).collect();
+        }
+        Ok(product)
+    }
+
+    fn forward(&self, b: usize) -> Trace {
+        let block = &self.loss.blocks()[b];
+        let mut values = Trace::new(self.loss.network(), block.n);
+        self.loss.network().forward(self.theta, &block.x, &mut values);
+        values
+    }
+
+    /// Number of chosen weights.
+    pub fn dim(&self) -> usize {
+        self.subset.len()
+    }
+
+    /// out ← Cv on the chosen weights.
+    pub fn apply(&self, v: &[f64], out: &mut [f64]) {
+        let dim = self.theta.len();
+        let v = self.subset.scatter(v, dim);
+        let blocks = self.loss.blocks().len();
+        let groups = GROUPS.min(blocks);
+        let parts: Vec<Vec<f64>> = (0..groups)
+            .into_par_iter()
+            .map(|g| {
+                let mut sum = vec![0.0; dim];
+                (g * blocks / groups..(g + 1) * blocks / groups)
+                    .for_each(|b| self.add_block(b, &v, &mut sum));
+                sum
+            })
+            .collect();
+        let mut parts = parts.into_iter();
+        let mut total = parts.next().unwrap_or_else(|| vec![0.0; dim]);
+        parts.for_each(|part| axpy(1.0, &part, &mut total));
+        for (o, k) in out.iter_mut().zip(self.subset.indices()) {
+            *o = total[k];
+        }
+        scale(self.loss.scale(), out);
+    }
+
+    fn add_block(&self, b: usize, v: &[f64], sum: &mut [f64]) {
+        let (network, block) = (self.loss.network(), &self.loss.blocks()[b]);
+        let fresh;
+        let values = match self.kept.get(b) {
+            Some(values) => values,
+            None => {
+                fresh = self.forward(b);
+                &fresh
+            }
+        };
+        let mut tangents = Trace::new(network, block.n);
+        network.tangent(self.theta, v, &block.x, values, &mut tangents);
+        let mut adjoint = Adjoint::new(network, block.n);
+        let mut scratch = vec![0.0; (network.outputs() + 1) * block.n];
+        let at = (values.output(), &block.targets);
+        let seed = adjoint.seed(network, block.n);
+        self.outer.product(self.loss, at, tangents.output(), seed, &mut scratch);
+        network.backward(self.theta, &block.x, values, &mut adjoint, sum);
+    }
+}
+
+/// The GGN of all weights times `v`, without the prior.
+pub fn ggn_vector_product(loss: &NetworkLoss, theta: &[f64], v: &[f64]) -> Result<Vec<f64>> {
+    crate::error::check_len("vector", loss.dim(), v.len())?;
+    let all = super::Subset::All.ranges(loss.network())?;
+    let mut out = vec![0.0; v.len()];
+    CurvatureProduct::new(loss, theta, Curvature::Ggn, &all)?.apply(v, &mut out);
+    Ok(out)
+}

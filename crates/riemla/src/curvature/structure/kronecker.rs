@@ -1,0 +1,177 @@
+//! A block-diagonal precision with blocks A ⊗ B + δI, by the eigenpairs of A and B.
+
+use std::sync::Arc;
+
+use super::Precision;
+use crate::curvature::kronecker::BlockShape;
+use crate::linalg::dense::{set_product, view, view_mut};
+use crate::linalg::factor::SymmetricEigen;
+use crate::{Error, Result};
+
+/// One layer's curvature s·A ⊗ B.
+///
+/// The layer's weights, row by row (outputs, inputs), are the columns of an inputs × outputs matrix
+/// X, to which the biases are a last row; then (A ⊗ B)x is A·X·B.
+#[derive(Debug, Clone)]
+pub(in crate::curvature) struct KroneckerBlock {
+    shape: BlockShape,
+    a: Arc<SymmetricEigen>,
+    b: Arc<SymmetricEigen>,
+    /// s.
+    pub(in crate::curvature) scale: f64,
+}
+
+impl KroneckerBlock {
+    pub(in crate::curvature) fn new(
+        shape: BlockShape,
+        a: Arc<SymmetricEigen>,
+        b: Arc<SymmetricEigen>,
+    ) -> Self {
+        Self { shape, a, b, scale: 1.0 }
+    }
+
+    fn len(&self) -> usize {
+        self.shape.inputs() * self.shape.outputs
+    }
+
+    fn range(&self) -> std::ops::Range<usize> {
+        self.shape.start..self.shape.start + self.len()
+    }
+
+    /// s·αᵢ·βⱼ, in the order of an inputs × outputs column-major matrix.
+    pub(in crate::curvature) fn eigenvalues(&self) -> impl Iterator<Item = f64> + '_ {
+        self.b.values.iter().flat_map(move |b| self.a.values.iter().map(move |a| self.scale * a * b))
+    }
+
+    /// X from the layer's part of a flat vector: weights row by row, then biases.
+    fn pack(&self, x: &[f64], matrix: &mut Vec<f64>) {
+        let (fan_in, weights) = (self.shape.fan_in, self.shape.fan_in * self.shape.outputs);
+        matrix.clear();
+        for o in 0..self.shape.outputs {
+            matrix.extend_from_slice(&x[o * fan_in..(o + 1) * fan_in]);
+            if self.shape.bias {
+                matrix.push(x[weights + o]);
+            }
+        }
+    }
+
+    fn unpack(&self, matrix: &[f64], x: &mut [f64]) {
+        let (fan_in, weights) = (self.shape.fan_in, self.shape.fan_in * self.shape.outputs);
+        for (o, column) in matrix.chunks_exact(self.shape.inputs()).enumerate() {
+            x[o * fan_in..(o + 1) * fan_in].copy_from_slice(&column[..fan_in]);
+            if self.shape.bias {
+                x[weights + o] = column[fan_in];
+            }
+        }
+    }
+
+    /// X ← Q_AᵀXQ_B, or its inverse Q_AXQ_Bᵀ.
+    fn rotate(&self, inverse: bool, matrix: &mut [f64], half: &mut Vec<f64>) {
+        let (inputs, outputs) = (self.shape.inputs(), self.shape.outputs);
+        let (qa, qb) = (self.a.vectors.view(), self.b.vectors.view());
+        let (left, right) = if inverse { (qa, qb.transpose()) } else { (qa.transpose(), qb) };
+        half.clear();
+        half.resize(self.len(), 0.0);
+        set_product(view_mut(half, inputs, outputs), left, view(matrix, inputs, outputs));
+        set_product(view_mut(matrix, inputs, outputs), view(half, inputs, outputs), right);
+    }
+}
+
+/// Blocks s·A ⊗ B + δI, one per layer.
+#[derive(Debug, Clone)]
+pub struct KroneckerPrecision {
+    blocks: Vec<(KroneckerBlock, f64)>,
+    dim: usize,
+}
+
+impl KroneckerPrecision {
+    pub(in crate::curvature) fn new(blocks: &[KroneckerBlock], prior: &[f64]) -> Result<Self> {
+        let dim = blocks.iter().map(KroneckerBlock::len).sum();
+        crate::error::check_len("prior on the chosen weights", dim, prior.len())?;
+        let blocks: Result<Vec<_>> =
+            blocks.iter().map(|block| Ok((block.clone(), constant(block, prior)?))).collect();
+        Ok(Self { blocks: blocks?, dim })
+    }
+
+    /// Scales the eigen-components of x by `f` of the precision's eigenvalues.
+    /// `f` of a symmetric matrix is symmetric; without `from` only the last rotation is done,
+    /// which is a square root as good as any.
+    fn apply(&self, x: &mut [f64], from: bool, f: impl Fn(f64) -> f64) {
+        let (mut matrix, mut half) = (Vec::new(), Vec::new());
+        for (block, delta) in &self.blocks {
+            let x = &mut x[block.range()];
+            block.pack(x, &mut matrix);
+            if from {
+                block.rotate(false, &mut matrix, &mut half);
+            }
+            for (m, value) in matrix.iter_mut().zip(block.eigenvalues()) {
+                *m *= f(value + delta);
+            }
+            block.rotate(true, &mut matrix, &mut half);
+            block.unpack(&matrix, x);
+        }
+    }
+}
+
+/// The prior's one value on a block, checked to make it positive definite.
+fn constant(block: &KroneckerBlock, prior: &[f64]) -> Result<f64> {
+    let values = &prior[block.range()];
+    let delta = values[0];
+    if values.iter().any(|v| *v != delta) {
+        return Err(Error::Unsupported(
+            "the Kronecker structure needs a prior precision that is constant on each layer".into(),
+        ));
+    }
+    let smallest = block.scale * block.a.values[0] * block.b.values[0] + delta;
+    if smallest > 0.0 && smallest.is_finite() {
+        return Ok(delta);
+    }
+    Err(Error::NotPositiveDefinite {
+        what: "the Kronecker-factored precision (curvature + prior)".into(),
+        pivot: block.shape.start,
+        dim: prior.len(),
+        value: smallest,
+        remedy: "raise prior_precision".into(),
+    })
+}
+
+impl Precision for KroneckerPrecision {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn mul(&self, x: &[f64], out: &mut [f64]) {
+        out.copy_from_slice(x);
+        self.apply(out, true, |v| v);
+    }
+
+    fn solve(&self, x: &mut [f64]) {
+        self.apply(x, true, |v| 1.0 / v);
+    }
+
+    fn sqrt_solve(&self, x: &mut [f64]) {
+        self.apply(x, false, |v| 1.0 / v.sqrt());
+    }
+
+    fn log_det(&self) -> f64 {
+        let block = |(block, delta): &(KroneckerBlock, f64)| -> f64 {
+            block.eigenvalues().map(|v| (v + delta).ln()).sum()
+        };
+        self.blocks.iter().map(block).sum()
+    }
+
+    fn inverse_quadratic(&self, x: &mut [f64], count: usize) -> Vec<f64> {
+        let (mut matrix, mut half) = (Vec::new(), Vec::new());
+        let mut quadratic = |row: &[f64]| {
+            let mut total = 0.0;
+            for (block, delta) in &self.blocks {
+                block.pack(&row[block.range()], &mut matrix);
+                block.rotate(false, &mut matrix, &mut half);
+                total +=
+                    matrix.iter().zip(block.eigenvalues()).map(|(m, v)| m * m / (v + delta)).sum::<f64>();
+            }
+            total
+        };
+        x.chunks_exact(self.dim).take(count).map(&mut quadratic).collect()
+    }
+}

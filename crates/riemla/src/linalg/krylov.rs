@@ -1,0 +1,285 @@
+//! The largest eigenpairs of a symmetric positive semi-definite matrix known only by its products.
+//!
+//! Lanczos with full reorthogonalisation and thick restarts, from a block of random vectors. A
+//! single start vector would see each multiple eigenvalue once (a Gaussian likelihood with C
+//! outputs has them C-fold); a block of b finds multiplicities up to b. The projected matrix is kept
+//! in full instead of as a band, so a restart needs no special formulas: Ritz vectors are basis
+//! vectors whose products are known.
+
+use rayon::prelude::*;
+
+use super::dense::{Matrix, set_product, view};
+use super::factor::SymmetricEigen;
+use super::vector::{axpy, dot, norm, scale};
+use crate::Result;
+use crate::random::{Purpose, Rng, fill_normal, stream};
+
+/// What to compute, and how well.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Krylov {
+    /// Number of eigenpairs.
+    pub rank: usize,
+    /// Number of random start vectors: the largest multiplicity that is surely found.
+    pub block: usize,
+    /// Largest residual ‖Au − λu‖ of a pair, relative to the largest eigenvalue.
+    pub tolerance: f64,
+    /// Restarts after which the pairs are returned as they are.
+    pub max_restarts: usize,
+}
+
+/// Eigenpairs, and how good they are.
+#[derive(Debug, Clone)]
+pub struct TopEigen {
+    /// Eigenvalues above rounding, largest first: fewer than asked for if the rank is lower.
+    pub values: Vec<f64>,
+    /// Orthonormal eigenvectors as columns, in the same order.
+    pub vectors: Matrix,
+    /// Largest residual ‖Au − λu‖ relative to the largest eigenvalue.
+    pub residual: f64,
+    /// Whether the residual is within the tolerance.
+    pub converged: bool,
+    /// Products with the matrix.
+    pub products: usize,
+}
+
+/// Relative size below which a vector or eigenvalue is rounding.
+const ROUNDING: f64 = 1e-12;
+/// Seed of the start vectors: results are reproducible.
+const SEED: u64 = 0x6b72_796c_6f76;
+/// Rows that one task or one small product handles.
+const PANEL: usize = 8192;
+
+impl Krylov {
+    /// `rank` pairs from a block of `block` vectors, with a tolerance that suits a precision.
+    pub fn new(rank: usize, block: usize) -> Self {
+        Self { rank, block, tolerance: 1e-7, max_restarts: 30 }
+    }
+
+    /// Products between restarts, for a matrix of the given size.
+    fn steps(&self, dim: usize) -> usize {
+        (self.rank + self.rank.max(4 * self.block).max(16)).min(dim)
+    }
+
+    /// Vectors held at the same time, for a matrix of the given size.
+    pub fn vectors(&self, dim: usize) -> usize {
+        (self.steps(dim) + self.block).min(dim)
+    }
+
+    /// The largest eigenpairs of the matrix of size `dim` whose products `product` writes.
+    pub fn top_eigenpairs(
+        &self,
+        dim: usize,
+        mut product: impl FnMut(&[f64], &mut [f64]),
+    ) -> Result<TopEigen> {
+        let steps = self.steps(dim);
+        let mut space = Subspace::new(dim, self.vectors(dim), self.block);
+        let mut products = 0;
+        for restart in 0.. {
+            while space.expanded < steps && !space.complete {
+                space.expand(&mut product)?;
+                products += 1;
+            }
+            let ritz = space.ritz()?;
+            let wanted = self.rank.min(space.expanded);
+            let residual = space.residual(&ritz, wanted);
+            let converged = space.complete || residual <= self.tolerance;
+            if converged || restart == self.max_restarts {
+                return Ok(space.finish(ritz, wanted, (residual, converged, products)));
+            }
+            space.restart(&ritz, wanted + (steps - wanted) / 2);
+        }
+        unreachable!("the last restart returns")
+    }
+}
+
+/// An orthonormal basis V, some of whose vectors have been multiplied by the matrix.
+struct Subspace {
+    dim: usize,
+    /// V, column-major.
+    basis: Vec<f64>,
+    columns: usize,
+    /// Basis vectors, from the first, whose products are known.
+    expanded: usize,
+    /// VᵀAV in its expanded columns.
+    projected: Matrix,
+    /// Largest ‖Av‖ so far.
+    size: f64,
+    /// The random vector that was put in because V was invariant, if it has not been multiplied.
+    fresh: Option<usize>,
+    /// V holds every eigenvector whose eigenvalue is not 0.
+    complete: bool,
+    rng: Rng,
+}
+
+impl Subspace {
+    fn new(dim: usize, capacity: usize, block: usize) -> Self {
+        let mut space = Self {
+            dim,
+            basis: Vec::with_capacity(dim * capacity),
+            columns: 0,
+            expanded: 0,
+            projected: Matrix::zeros(capacity, capacity),
+            size: 0.0,
+            fresh: None,
+            complete: false,
+            rng: stream(SEED, Purpose::Initialization, 1),
+        };
+        (0..block.min(capacity)).for_each(|_| space.append_random());
+        space
+    }
+
+    fn column(&self, j: usize) -> &[f64] {
+        &self.basis[j * self.dim..(j + 1) * self.dim]
+    }
+
+    /// Removes from w what lies in V, twice for accuracy; returns Vᵀw.
+    fn orthogonalize(&self, w: &mut [f64]) -> Vec<f64> {
+        let mut total = vec![0.0; self.columns];
+        for _ in 0..2 {
+            let w_now = &*w;
+            let part: Vec<f64> =
+                (0..self.columns).into_par_iter().map(|j| dot(self.column(j), w_now)).collect();
+            w.par_chunks_mut(PANEL).enumerate().for_each(|(p, rows)| {
+                for (j, c) in part.iter().enumerate() {
+                    axpy(-c, &self.column(j)[p * PANEL..][..rows.len()], rows);
+                }
+            });
+            axpy(1.0, &part, &mut total);
+        }
+        total
+    }
+
+    fn append(&mut self, w: &mut [f64], length: f64) {
+        scale(1.0 / length, w);
+        self.basis.extend_from_slice(w);
+        self.columns += 1;
+    }
+
+    fn append_random(&mut self) {
+        let mut w = vec![0.0; self.dim];
+        fill_normal(&mut self.rng, &mut w);
+        let length = norm(&w);
+        scale(1.0 / length, &mut w);
+        self.orthogonalize(&mut w);
+        let length = norm(&w);
+        self.append(&mut w, length);
+    }
+
+    /// Multiplies the next basis vector and appends the new direction, if there is one.
+    fn expand(&mut self, product: &mut impl FnMut(&[f64], &mut [f64])) -> Result<()> {
+        let j = self.expanded;
+        let mut w = vec![0.0; self.dim];
+        product(self.column(j), &mut w);
+        crate::error::check_finite("the curvature times a vector", &w)?;
+        let image = norm(&w);
+        if self.fresh.take() == Some(j) && image <= ROUNDING * self.size {
+            // V was invariant and a random vector of its complement is mapped to 0.
+            self.columns = j;
+            self.basis.truncate(j * self.dim);
+            self.complete = true;
+            return Ok(());
+        }
+        self.size = self.size.max(image);
+        let coefficients = self.orthogonalize(&mut w);
+        self.projected.column_mut(j)[..self.columns].copy_from_slice(&coefficients);
+        self.expanded += 1;
+        let length = norm(&w);
+        if self.columns < self.dim && length > ROUNDING * self.size {
+            self.projected.column_mut(j)[self.columns] = length;
+            self.append(&mut w, length);
+        } else if self.expanded == self.dim {
+            self.complete = true;
+        } else if self.expanded == self.columns {
+            self.append_random();
+            self.fresh = Some(j + 1);
+        }
+        Ok(())
+    }
+
+    /// Eigenpairs of the projected matrix. Entries above the diagonal are complete: a column is
+    /// written when all basis vectors before it exist.
+    fn ritz(&self) -> Result<SymmetricEigen> {
+        let m = self.expanded;
+        let mut lower = Matrix::zeros(m, m);
+        for j in 0..m {
+            (j..m).for_each(|i| lower.column_mut(j)[i] = self.projected[(j, i)]);
+        }
+        SymmetricEigen::new("the projected curvature", &lower)
+    }
+
+    /// Largest relative residual of the `wanted` largest Ritz pairs.
+    fn residual(&self, ritz: &SymmetricEigen, wanted: usize) -> f64 {
+        let largest = ritz.values.last().copied().unwrap_or(0.0);
+        if self.complete || largest <= 0.0 {
+            return 0.0;
+        }
+        let outside = self.outside(ritz, wanted);
+        (0..wanted).map(|i| norm(outside.column(i))).fold(0.0, f64::max) / largest
+    }
+
+    /// Components of A·(the largest Ritz vectors) on the basis vectors not yet multiplied.
+    fn outside(&self, ritz: &SymmetricEigen, count: usize) -> Matrix {
+        let (m, rest) = (self.expanded, self.columns - self.expanded);
+        let mut outside = Matrix::zeros(rest, count);
+        let coupling = self.projected.view().submatrix(m, 0, rest, m);
+        set_product(outside.view_mut(), coupling, descending(ritz, count).view());
+        outside
+    }
+
+    /// The first `count` columns of V ← the largest Ritz vectors.
+    fn rotate(&mut self, ritz: &SymmetricEigen, count: usize) {
+        let (m, dim) = (self.expanded, self.dim);
+        let rotation = descending(ritz, count);
+        let mut panel = Matrix::zeros(PANEL.min(dim), count);
+        for start in (0..dim).step_by(PANEL) {
+            let rows = PANEL.min(dim - start);
+            let old = view(&self.basis[..m * dim], dim, m).subrows(start, rows);
+            set_product(panel.view_mut().subrows_mut(0, rows), old, rotation.view());
+            for j in 0..count {
+                self.basis[j * dim + start..][..rows].copy_from_slice(&panel.column(j)[..rows]);
+            }
+        }
+    }
+
+    /// Keeps the `keep` largest Ritz vectors and the vectors not yet multiplied.
+    fn restart(&mut self, ritz: &SymmetricEigen, keep: usize) {
+        let (m, rest) = (self.expanded, self.columns - self.expanded);
+        let outside = self.outside(ritz, keep);
+        self.rotate(ritz, keep);
+        self.basis.copy_within(m * self.dim..self.columns * self.dim, keep * self.dim);
+        self.columns = keep + rest;
+        self.basis.truncate(self.columns * self.dim);
+        self.fresh = self.fresh.map(|j| j - m + keep);
+        self.projected.as_mut_slice().fill(0.0);
+        for j in 0..keep {
+            let column = self.projected.column_mut(j);
+            column[j] = ritz.values[m - 1 - j];
+            column[keep..keep + rest].copy_from_slice(outside.column(j));
+        }
+        self.expanded = keep;
+    }
+
+    fn finish(
+        mut self,
+        ritz: SymmetricEigen,
+        wanted: usize,
+        (residual, converged, products): (f64, bool, usize),
+    ) -> TopEigen {
+        let floor = ROUNDING * ritz.values.last().map_or(0.0, |v| v.abs());
+        let values: Vec<f64> =
+            ritz.values.iter().rev().take(wanted).copied().filter(|v| *v > floor).collect();
+        self.rotate(&ritz, values.len());
+        self.basis.truncate(values.len() * self.dim);
+        self.basis.shrink_to_fit();
+        let vectors = Matrix::from_columns(self.dim, values.len(), self.basis);
+        TopEigen { values, vectors, residual, converged, products }
+    }
+}
+
+/// The eigenvectors of the `count` largest eigenvalues, largest first.
+fn descending(eigen: &SymmetricEigen, count: usize) -> Matrix {
+    let m = eigen.values.len();
+    let columns: Vec<f64> =
+        (0..count).flat_map(|i| eigen.vectors.column(m - 1 - i).iter().copied()).collect();
+    Matrix::from_columns(m, count, columns)
+}
