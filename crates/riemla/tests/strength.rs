@@ -79,6 +79,37 @@ fn exact_draws_satisfy_the_virial_identity_at_a_minimum_or_not() {
     assert!((ratio - 1.0).abs() < 8.0 * error, "shifted: {ratio}");
 }
 
+/// Away from the minimum the rule still sees vᵀPv for a Gaussian posterior, without the noise of
+/// ∇L(θ*)·v; the weakest metric is flat enough to compare at 1 %.
+#[test]
+fn the_slope_at_the_centre_does_not_disturb_the_rules() {
+    let network = models::mlp(&[3, 2], Activation::Tanh);
+    let mut p = Problem::new(&network, models::data(&network, GAUSSIAN, 30, 2), GAUSSIAN, Subset::All);
+    let theta: Vec<f64> = p.laplace.theta.iter().map(|t| t + 0.3).collect();
+    let config = LaplaceConfig { prior: PriorChoice::Keep, ..Default::default() };
+    p.laplace = Arc::new(Laplace::fit(&p.loss, &theta, &config).unwrap());
+    assert!(p.laplace.gradient_norm > 30.0, "{}", p.laplace.gradient_norm);
+    let mut compared = 0;
+    for rule in [Strength::virial(), Strength::loss_rise()] {
+        for seed in 0..8 {
+            let found = calibration(&p.with(Method::RiemLa, rule), seed);
+            let Some(trial) = found.trials.iter().find(|t| t.strength < 2e-4) else { continue };
+            let straight = p.with(Method::La, Strength::default()).sample(seed, 10, Control::default());
+            let quadratic = |draw: &[f64]| {
+                let v: Vec<f64> = draw.iter().zip(&theta).map(|(d, t)| d - t).collect();
+                let mut product = vec![0.0; v.len()];
+                p.laplace.precision().mul(&v, &mut product);
+                riemla::linalg::vector::dot(&v, &product)
+            };
+            let mean = straight.thetas().iter().map(|d| quadratic(d)).sum::<f64>() / 10.0;
+            let expected = mean / network.dim() as f64;
+            assert!((trial.value / expected).ln().abs() < 0.01, "{rule:?}: {} {expected}", trial.value);
+            compared += 1;
+        }
+    }
+    assert!(compared >= 4, "{compared}");
+}
+
 #[test]
 fn the_rules_find_a_strength_that_meets_their_condition() {
     for p in [classification(), regression()] {
@@ -179,6 +210,8 @@ fn subsets_batches_and_other_integrators_are_calibrated_too() {
         // Measured on all data, not on the batches.
         let measured = p.with(exact, Strength::default()).virial_ratio(&ends).unwrap();
         assert_eq!(measured, found.virial_ratio);
+        let searched = found.trials.last().unwrap().value;
+        assert!((measured / searched).ln().abs() < 0.1, "{measured} {searched}");
         assert!(matches!(found.status, SearchStatus::Converged | SearchStatus::LowestStrength), "{found:?}");
     }
 }

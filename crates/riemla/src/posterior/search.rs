@@ -64,8 +64,8 @@ pub(super) struct Estimate {
 impl Estimate {
     /// How close the logarithm of the ratio should come to 0.
     fn tolerance(self) -> f64 {
-        // A clamp that takes NaN for the tightest.
-        (0.5 * self.error / self.value).max(RATIO_TOLERANCE).min(LOOSEST_TOLERANCE)
+        let error = 0.5 * self.error / self.value;
+        if error.is_nan() { RATIO_TOLERANCE } else { error.clamp(RATIO_TOLERANCE, LOOSEST_TOLERANCE) }
     }
 }
 
@@ -148,9 +148,11 @@ fn lowest_of(points: &[Point]) -> f64 {
 mod tests {
     use super::*;
 
+    type Function<'a> = dyn FnMut(f64) -> Option<f64> + 'a;
+
     /// Runs a search and counts its trials.
     fn run(
-        search: fn(&mut dyn FnMut(f64) -> Option<f64>) -> (f64, SearchStatus),
+        search: fn(&mut Function<'_>) -> (f64, SearchStatus),
         f: impl Fn(f64) -> f64,
     ) -> (f64, SearchStatus, usize) {
         let mut trials = 0;
@@ -163,7 +165,7 @@ mod tests {
     }
 
     /// [`root`] of exactly known ratios.
-    fn exact_root(f: &mut dyn FnMut(f64) -> Option<f64>) -> (f64, SearchStatus) {
+    fn exact_root(f: &mut Function<'_>) -> (f64, SearchStatus) {
         root(|a| f(a).map(|value| Estimate { value, error: 0.0 }))
     }
 
