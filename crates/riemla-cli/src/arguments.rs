@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use riemla::posterior::Strength;
 use riemla_lab::demo::MOST_SAMPLES;
 
 const AFTER_HELP: &str = "\
@@ -74,9 +75,10 @@ pub struct Demo {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = samples)]
     pub samples: u64,
 
-    /// Strength of the Riemannian metric; smaller lets draws go further from the trained weights
-    #[arg(long, value_name = "A", default_value_t = 1.0, value_parser = strength)]
-    pub strength: f64,
+    /// Strength of the Riemannian metric: a number (1 is the paper's; smaller lets draws go further
+    /// from the trained weights), or "auto" to choose it so that the draws' virial ratio is 1
+    #[arg(long, value_name = "A", default_value = "auto", value_parser = strength)]
+    pub strength: Strength,
 
     /// Print the results as JSON instead of a table
     #[arg(long)]
@@ -99,9 +101,12 @@ fn samples(text: &str) -> Result<u64, String> {
     n.ok_or_else(|| format!("must be a whole number, at least 1 and at most {MOST_SAMPLES}"))
 }
 
-fn strength(text: &str) -> Result<f64, String> {
+fn strength(text: &str) -> Result<Strength, String> {
+    if text == "auto" {
+        return Ok(Strength::virial());
+    }
     let a = text.parse().ok().filter(|a: &f64| a.is_finite() && *a > 0.0);
-    a.ok_or_else(|| "must be a number above 0".into())
+    a.map(Strength::Fixed).ok_or_else(|| "must be a number above 0, or auto".into())
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ fn another_run_is_refused_in_words() {
     let path = directory.path().join("draws.log");
     SampleStore::open(&path, &run()).unwrap().append(&draws(1)[0]).unwrap();
     let mut other = RunInfo { seed: 6, ..run() };
-    other.config.strength = 0.5;
+    other.config.strength = 0.5.into();
     let error = SampleStore::open(&path, &other).unwrap_err();
     assert!(matches!(error, Error::Mismatch { .. }));
     assert!(error.to_string().contains("seed is 5 there, but 6 now"), "{error}");

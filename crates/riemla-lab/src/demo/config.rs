@@ -1,6 +1,7 @@
 //! What the demonstration can be asked for.
 
 use riemla::error::check_positive;
+use riemla::posterior::Strength;
 use riemla::{Error, Result};
 use serde::Serialize;
 
@@ -14,8 +15,8 @@ pub struct DemoConfig {
     pub seed: u64,
     /// Draws from each posterior, 1 to [`MOST_SAMPLES`].
     pub samples: u64,
-    /// Strength a of the metric I + a²∇L∇Lᵀ.
-    pub strength: f64,
+    /// Strength a of the metric I + a²∇L∇Lᵀ: a number, or the rule that finds it.
+    pub strength: Strength,
     /// Number of training points.
     pub train_points: usize,
     /// Number of test points, and of points far from the data.
@@ -31,7 +32,7 @@ impl Default for DemoConfig {
         Self {
             seed: 1,
             samples: 50,
-            strength: 1.0,
+            strength: Strength::virial(),
             train_points: 150,
             test_points: 1000,
             noise: 0.3,
@@ -49,7 +50,7 @@ impl DemoConfig {
         if self.train_points == 0 || self.test_points == 0 {
             return Err(Error::range("number of points", 0, "at least 1"));
         }
-        check_positive("strength of the metric", self.strength)?;
+        self.strength.validate()?;
         check_positive("noise of the data", self.noise)
     }
 }

@@ -37,8 +37,7 @@ pub(super) fn run(
 ) -> Result<Outcome> {
     let settings = PosteriorConfig { strength: config.strength, ..PosteriorConfig::new(method) };
     let posterior = Posterior::new(&model.loss, data.train.clone(), model.laplace.clone(), settings)?;
-    // The trained weights are one point: more draws would repeat it.
-    let count = if method == Method::Map { 1 } else { config.samples };
+    let count = requested(method, config);
     watch.begin(Stage::Drawing(method), count);
     let begun = Instant::now();
     let progress = |_: &riemla::posterior::Draw| watch.step();
@@ -50,10 +49,20 @@ pub(super) fn run(
         return Ok(Outcome::Nothing { reason, error });
     }
     watch.begin(Stage::Predicting(method), 0);
-    Ok(Outcome::Drawn(Box::new(assess(model, data, &set, count)?), seconds))
+    Ok(Outcome::Drawn(Box::new(assess(model, data, config, &set)?), seconds))
 }
 
-fn assess(model: &Model, data: &DemoData, set: &SampleSet, requested: u64) -> Result<MethodResult> {
+/// The strength that the draws were made with.
+fn strength(set: &SampleSet, config: &DemoConfig) -> Option<f64> {
+    set.calibration.as_ref().map(|found| found.strength).or(config.strength.fixed())
+}
+
+/// The trained weights are one point: more draws would repeat it.
+fn requested(method: Method, config: &DemoConfig) -> u64 {
+    if method == Method::Map { 1 } else { config.samples }
+}
+
+fn assess(model: &Model, data: &DemoData, config: &DemoConfig, set: &SampleSet) -> Result<MethodResult> {
     let thetas = set.thetas();
     let labels = data.test.labels().unwrap_or_default();
     let test = predict(model, set.method, &thetas, data.test.inputs())?;
@@ -63,10 +72,11 @@ fn assess(model: &Model, data: &DemoData, set: &SampleSet, requested: u64) -> Re
     let uncertain = set.method != Method::Map;
     Ok(MethodResult {
         method: set.method,
-        requested,
+        requested: requested(set.method, config),
         draws: set.draws.len() as u64,
         scores: scores(&test, labels, &far)?,
         reliability: score::reliability_bins(&test.probabilities, CLASSES, labels, BINS)?,
+        strength: set.method.is_riemannian().then(|| strength(set, config)).flatten(),
         virial_ratio: uncertain.then(|| virial_ratio(&*objective, &model.laplace.theta, &thetas)),
         counters: set.method.is_riemannian().then(|| set.counters()),
         failed: set.failed.iter().map(FailedDraw::new).collect(),

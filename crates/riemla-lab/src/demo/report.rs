@@ -167,9 +167,9 @@ fn geodesic_cells(method: &MethodResult) -> Vec<Cell> {
 }
 
 fn virial_caption(result: &DemoResult) -> String {
-    let of = |m: Method| result.method(m).and_then(|m| m.virial_ratio);
-    let verdict = of(Method::RiemLa).map(|ratio| {
-        let a = result.config.strength;
+    let found = result.method(Method::RiemLa).and_then(|m| Some((m.virial_ratio?, m.strength?)));
+    let verdict = found.map(|(ratio, a)| {
+        let a = format!("{a:.3}");
         if ratio < 0.9 {
             format!(" Here riem-la has {ratio:.2} at strength {a}: a smaller strength would let the draws go further.")
         } else if ratio > 1.1 {
@@ -181,6 +181,17 @@ fn virial_caption(result: &DemoResult) -> String {
     format!("Totals over all draws. {}{}", texts::VIRIAL, verdict.unwrap_or_default())
 }
 
+/// The strength of each method with geodesics, and where it comes from.
+fn strengths(result: &DemoResult) -> String {
+    let each = result.methods.iter().filter_map(|m| Some(format!("{} {:.3}", m.method, m.strength?)));
+    let each = each.collect::<Vec<_>>().join(", ");
+    if result.config.strength.fixed().is_some() {
+        each
+    } else {
+        format!("{each} (virial ratio 1 for the first draws)")
+    }
+}
+
 fn metadata(result: &DemoResult) -> Vec<(&'static str, String)> {
     let (config, laplace) = (&result.config, &result.laplace);
     let layers: Vec<String> = config.layers.iter().map(usize::to_string).collect();
@@ -189,7 +200,7 @@ fn metadata(result: &DemoResult) -> Vec<(&'static str, String)> {
         ("version", format!("riemla {}", result.version)),
         ("seed", config.seed.to_string()),
         ("draws per method", config.samples.to_string()),
-        ("strength a of the metric", config.strength.to_string()),
+        ("strength a of the metric", strengths(result)),
         ("training points", format!("{}, noise {}", config.train_points, config.noise)),
         ("network", format!("{}, tanh, K = {} weights", layers.join("-"), laplace.parameters)),
         ("curvature", "full generalised Gauss–Newton matrix".into()),

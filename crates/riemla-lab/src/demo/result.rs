@@ -122,6 +122,8 @@ pub struct MethodResult {
     pub reliability: Vec<ReliabilityBin>,
     /// Mean of (θ − θ*)·∇L(θ)/K; 1 for draws from exp(−L). None for the trained weights alone.
     pub virial_ratio: Option<f64>,
+    /// Strength of the metric, found or given; none without geodesics.
+    pub strength: Option<f64>,
     /// Work of all geodesics.
     pub counters: Option<Counters>,
     /// Draws whose geodesics did not reach their end.
