@@ -108,7 +108,8 @@ fn regression_maximises_the_evidence_over_precision_and_noise_together() {
     assert_close("rescaled", &[top], &[direct.log_marginal_likelihood.unwrap()], 1e-10);
     // And a fit must put that noise into its precision.
     let fitted = Laplace::fit(&f.loss(0.5), f.array("theta"), &LaplaceConfig::default()).unwrap();
-    assert_eq!(fitted.likelihood, Likelihood::Gaussian { sigma_noise: sigma });
+    let Likelihood::Gaussian { sigma_noise } = fitted.likelihood else { panic!("{:?}", fitted.likelihood) };
+    assert_close("noise", &[sigma_noise], &[sigma], 1e-12);
     assert_close("log det", &[fitted.precision().log_det()], &[direct.precision().log_det()], 1e-10);
 }
 
