@@ -338,13 +338,14 @@ fn low_rank_keeps_the_largest_eigenvalues() {
     for (curvature, exact) in OUTER.into_iter().zip([ggn_full, empirical_fisher_full]) {
         let subset = all(loss.network());
         let exact = descending(&exact(&loss, &theta, &subset));
-        for rank in [1, 5, 40] {
+        for rank in [1, 5, 20, 40] {
             let low = LowRankCurvature::new(&loss, &theta, curvature, &subset, rank).unwrap();
-            assert!(low.report.converged && low.report.rank == rank, "{:?}", low.report);
+            let kept = exact[..rank].iter().filter(|v| **v > 1e-12 * exact[0]).count();
+            assert!(low.report.converged && low.report.rank == kept, "{kept} of {rank}: {:?}", low.report);
             let values = low.eigenvalues();
             assert_eq!(values.len(), 354);
-            assert_close("eigenvalues", &values[..rank], &exact[..rank], 1e-9);
-            assert!(values[rank..].iter().all(|v| *v == 0.0));
+            assert_close("eigenvalues", &values[..kept], &exact[..kept], 1e-9);
+            assert!(values[kept..].iter().all(|v| *v == 0.0));
             // What is left out can only raise the evidence, by ½ Σ log(1 + λ/δ) of the rest.
             let fit = |structure| {
                 let fitted = Laplace::fit(&loss, &theta, &config(curvature, structure)).unwrap();

@@ -146,6 +146,9 @@ impl SymmetricEigen {
     pub fn new(what: &str, matrix: &Matrix) -> Result<Self> {
         crate::error::check_finite(what, matrix.as_slice())?;
         let n = matrix.rows();
+        if n == 0 {
+            return Ok(Self { values: Vec::new(), vectors: matrix.clone() });
+        }
         let eigen = matrix.view().self_adjoint_eigen(Side::Lower);
         super::simd::clear_upper_registers();
         let eigen = eigen
