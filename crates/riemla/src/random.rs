@@ -27,9 +27,15 @@ pub enum Purpose {
 
 /// The stream number `index` for one purpose under one seed.
 pub fn stream(seed: u64, purpose: Purpose, index: u64) -> Rng {
+    attempt_stream(seed, purpose, index, 0)
+}
+
+/// The same for a repeated attempt: attempt 0 is [`stream`], all others coincide with no stream.
+pub fn attempt_stream(seed: u64, purpose: Purpose, index: u64, attempt: u64) -> Rng {
     let mut key = [0u8; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8..16].copy_from_slice(&(purpose as u64).to_le_bytes());
+    key[16..24].copy_from_slice(&attempt.to_le_bytes());
     let mut rng = ChaCha8Rng::from_seed(key);
     rng.set_stream(index);
     rng

@@ -82,6 +82,8 @@ pub struct GeodesicRecord {
     speed: f64,
     #[serde(with = "any_number")]
     speed_drift: f64,
+    #[serde(default)]
+    speed_correction: f64,
     #[serde(with = "any_number")]
     loss_start: f64,
     #[serde(with = "any_number")]
@@ -106,7 +108,8 @@ impl GeodesicRecord {
     fn new(summary: &GeodesicSummary) -> Self {
         let GeodesicSummary { status, t, counters, diagnostics, attempts } = *summary;
         let Counters { values, gradients, curvatures, steps, rejections } = counters;
-        let Diagnostics { speed, speed_drift, loss_start, loss_end, loss_bound } = diagnostics;
+        let Diagnostics { speed, speed_drift, speed_correction, loss_start, loss_end, loss_bound } =
+            diagnostics;
         Self {
             status,
             t,
@@ -118,6 +121,7 @@ impl GeodesicRecord {
             rejections,
             speed,
             speed_drift,
+            speed_correction,
             loss_start,
             loss_end,
             loss_bound,
@@ -126,12 +130,19 @@ impl GeodesicRecord {
 
     fn summary(&self) -> GeodesicSummary {
         let Self { values, gradients, curvatures, steps, rejections, .. } = *self;
-        let Self { speed, speed_drift, loss_start, loss_end, loss_bound, .. } = *self;
+        let Self { speed, speed_drift, speed_correction, loss_start, loss_end, loss_bound, .. } = *self;
         GeodesicSummary {
             status: self.status,
             t: self.t,
             counters: Counters { values, gradients, curvatures, steps, rejections },
-            diagnostics: Diagnostics { speed, speed_drift, loss_start, loss_end, loss_bound },
+            diagnostics: Diagnostics {
+                speed,
+                speed_drift,
+                speed_correction,
+                loss_start,
+                loss_end,
+                loss_bound,
+            },
             attempts: self.attempts,
         }
     }

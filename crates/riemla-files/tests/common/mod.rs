@@ -65,6 +65,7 @@ pub fn draws(count: u64) -> Vec<Draw> {
             speed_drift: 1e-9 / 7.0,
             loss_start: 1.0,
             loss_end: 2.0,
+            speed_correction: 1e-4,
             loss_bound: 3.0,
         },
         attempts: 1,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use riemla::linalg::dense::{add_product, set_product, view, view_mut};
 use riemla::linalg::elementwise::tanh;
-use riemla::objective::{LinearizedLoss, Objective, TwiceDifferentiable};
+use riemla::objective::{LinearizedLoss, TwiceDifferentiable};
 
 use super::timing::fastest;
 
@@ -55,74 +55,54 @@ impl Products {
     }
 }
 
-fn row(page: &mut String, what: &str, seconds: f64, bare: f64) {
-    let _ = writeln!(page, "| {what} | {:.1} | {:.2} |", seconds * 1e6, seconds / bare);
+/// Names and times of the parts that no evaluation can do without.
+fn bare_parts() -> [(&'static str, f64); 3] {
+    let mut products = Products::new();
+    let z: Vec<f64> = (0..2 * N * 16).map(|i| (i as f64 * 0.1).sin() * 3.0).collect();
+    let mut y = z.clone();
+    [
+        ("its 8 matrix products alone", fastest(0.5, || products.run())),
+        ("its 8480 tanh alone, vectorised", fastest(0.5, || tanh(black_box(&z), &mut y))),
+        (
+            "its 8480 tanh alone, standard library",
+            fastest(0.5, || y.iter_mut().zip(&z).for_each(|(y, z)| *y = black_box(*z).tanh())),
+        ),
+    ]
+}
+
+/// Names and times of the evaluations of an objective.
+fn evaluations(objective: &dyn TwiceDifferentiable, theta: &[f64]) -> [(&'static str, f64); 4] {
+    let v: Vec<f64> = (0..theta.len()).map(|i| (i as f64).cos()).collect();
+    let g = &mut vec![0.0; theta.len()];
+    let value = fastest(0.5, || drop(black_box(objective.value(theta))));
+    let gradient = fastest(0.5, || drop(black_box(objective.value_and_gradient(theta, g))));
+    let curvature = fastest(0.5, || drop(black_box(objective.gradient_and_curvature(theta, &v, g))));
+    let hvp = fastest(0.5, || objective.hvp(theta, &v, g));
+    [
+        ("`value`", value),
+        ("`value_and_gradient`", gradient),
+        ("`gradient_and_curvature` (one right-hand side)", curvature),
+        ("`hvp`", hvp),
+    ]
 }
 
 /// Times of single evaluations.
 pub fn section() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let banana = super::model::banana(&root);
-    let loss = &banana.loss;
-    let linearized =
-        LinearizedLoss::new(loss.with(loss.likelihood(), loss.prior().clone()).unwrap(), &banana.theta);
-    let linearized = linearized.unwrap();
-    let theta = &banana.theta;
-    let v: Vec<f64> = (0..theta.len()).map(|i| (i as f64).cos()).collect();
-    let mut gradient = vec![0.0; theta.len()];
-    let mut products = Products::new();
-    let products_only = fastest(0.5, || products.run());
-    let z: Vec<f64> = (0..2 * N * 16).map(|i| (i as f64 * 0.1).sin() * 3.0).collect();
-    let mut y = z.clone();
-    let tanh_only = fastest(0.5, || tanh(black_box(&z), &mut y));
-    let tanh_std = fastest(0.5, || y.iter_mut().zip(&z).for_each(|(y, z)| *y = black_box(*z).tanh()));
-    let bare = products_only + tanh_only;
+    let (loss, theta) = (&banana.loss, &banana.theta);
+    let copy = loss.with(loss.likelihood(), loss.prior().clone()).unwrap();
+    let linearized = LinearizedLoss::new(copy, theta).unwrap();
+    let parts = bare_parts();
+    let bare = parts[0].1 + parts[1].1;
     let mut page = String::from(
         "## One evaluation: banana, 2-16-16-2, N = 265\n\n| | µs | relative to products + tanh |\n|---|---|---|\n",
     );
-    row(&mut page, "its 8 matrix products alone", products_only, bare);
-    row(&mut page, "its 8480 tanh alone, vectorised", tanh_only, bare);
-    row(&mut page, "its 8480 tanh alone, standard library", tanh_std, bare);
-    row(
-        &mut page,
-        "`value`",
-        fastest(0.5, || {
-            black_box(loss.value(theta));
-        }),
-        bare,
-    );
-    row(
-        &mut page,
-        "`value_and_gradient`",
-        fastest(0.5, || {
-            black_box(loss.value_and_gradient(theta, &mut gradient));
-        }),
-        bare,
-    );
-    row(
-        &mut page,
-        "`gradient_and_curvature` (one right-hand side)",
-        fastest(0.5, || {
-            black_box(loss.gradient_and_curvature(theta, &v, &mut gradient));
-        }),
-        bare,
-    );
-    row(&mut page, "`hvp`", fastest(0.5, || loss.hvp(theta, &v, &mut gradient)), bare);
-    row(
-        &mut page,
-        "linearised `value_and_gradient`",
-        fastest(0.5, || {
-            black_box(linearized.value_and_gradient(theta, &mut gradient));
-        }),
-        bare,
-    );
-    row(
-        &mut page,
-        "linearised `gradient_and_curvature`",
-        fastest(0.5, || {
-            black_box(linearized.gradient_and_curvature(theta, &v, &mut gradient));
-        }),
-        bare,
-    );
+    let mut row = |prefix: &str, (name, seconds): (&str, f64)| {
+        let _ = writeln!(page, "| {prefix}{name} | {:.1} | {:.2} |", seconds * 1e6, seconds / bare);
+    };
+    parts.into_iter().for_each(|part| row("", part));
+    evaluations(loss, theta).into_iter().for_each(|evaluation| row("", evaluation));
+    evaluations(&linearized, theta).into_iter().for_each(|evaluation| row("linearised ", evaluation));
     page + "\nNone of these allocates (tests/allocations.rs counts).\n\n"
 }

@@ -26,8 +26,11 @@ fn main() {
     let mut page = INTRODUCTION.to_string();
     let _ = writeln!(page, "\nMachine: {}; riemla {}.\n", timing::machine(), env!("CARGO_PKG_VERSION"));
     page += &evaluation::section();
-    page += &integrators::samples_section(&root, quick);
-    let (text, svg) = integrators::work_precision_section(&root, quick);
+    let count = if quick { 2 } else { 6 };
+    let (paper, weaker) =
+        (integrators::families(&root, 1.0, count), integrators::families(&root, 0.1, count));
+    page += &integrators::samples_section(&paper, &weaker);
+    let (text, svg) = integrators::work_precision_section(&paper);
     page += &text;
     page += &scaling::section(&root, quick);
     let written = std::fs::create_dir_all(out.join("images"))

@@ -47,6 +47,8 @@ pub struct EvidenceOptimum {
 /// Range of log δ searched, and the number of grid intervals that bracket the maximum.
 const LOG_PRECISION: (f64, f64) = (-23.0, 23.0);
 const GRID: usize = 184;
+/// Fewer for the noise, whose every point is a search over log δ: the slope refines it anyway.
+const NOISE_GRID: usize = 28;
 /// Range of log σ searched, around the root mean square error.
 const LOG_NOISE: (f64, f64) = (-7.0, 7.0);
 
@@ -139,7 +141,7 @@ impl Evidence {
         }
         let factor = self.rescale(sigma_noise);
         let value = |s: f64| self.log_marginal_likelihood(s.exp(), sigma_noise).unwrap_or(f64::NEG_INFINITY);
-        let log_delta = maximize(LOG_PRECISION, value, |s| self.precision_slope(s.exp(), factor));
+        let log_delta = maximize((LOG_PRECISION, GRID), value, |s| self.precision_slope(s.exp(), factor));
         log_delta.map(f64::exp).ok_or_else(|| {
             let hint = "the evidence grows towards the edge of the searched range of prior_precision";
             Error::Unsupported(format!(
@@ -176,7 +178,7 @@ impl Evidence {
         };
         let range = (center + LOG_NOISE.0, center + LOG_NOISE.1);
         let value = |s: f64| profile(s).unwrap_or(f64::NEG_INFINITY);
-        maximize(range, value, slope).map(f64::exp).ok_or_else(|| {
+        maximize((range, NOISE_GRID), value, slope).map(f64::exp).ok_or_else(|| {
             let rmse = center.exp();
             Error::Unsupported(format!("the evidence has no maximum in sigma_noise near the fit's error {rmse:.3e}: give sigma_noise a value"))
         })
@@ -184,13 +186,17 @@ impl Evidence {
 }
 
 /// The highest grid point of `value`, refined to a root of `slope` between its neighbours.
-fn maximize(range: (f64, f64), value: impl Fn(f64) -> f64, slope: impl Fn(f64) -> f64) -> Option<f64> {
-    let point = |i: usize| range.0 + (range.1 - range.0) * i as f64 / GRID as f64;
-    let (best, _) = (0..=GRID)
+fn maximize(
+    (range, grid): ((f64, f64), usize),
+    value: impl Fn(f64) -> f64,
+    slope: impl Fn(f64) -> f64,
+) -> Option<f64> {
+    let point = |i: usize| range.0 + (range.1 - range.0) * i as f64 / grid as f64;
+    let (best, _) = (0..=grid)
         .map(|i| (i, value(point(i))))
         .filter(|(_, v)| v.is_finite())
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    if best == 0 || best == GRID {
+    if best == 0 || best == grid {
         return None;
     }
     let (mut low, mut high) = (point(best - 1), point(best + 1));

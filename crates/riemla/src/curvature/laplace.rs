@@ -85,6 +85,8 @@ pub struct Laplace {
     pub gradient_norm: f64,
     /// Rounds of refitting that were run.
     pub refit_rounds: usize,
+    /// Whether refitting settled within its rounds; none without refitting.
+    pub refit_settled: Option<bool>,
     /// How the iteration for the eigenpairs ended, with a low-rank structure.
     pub eigenpairs: Option<EigenReport>,
     subset: SubsetRanges,
@@ -110,6 +112,7 @@ impl Laplace {
             let change = round.change_of_hyperparameters(&next);
             round = next;
             round.refit_rounds = rounds;
+            round.refit_settled = Some(change < refit.tolerance);
             if change < refit.tolerance {
                 break;
             }
@@ -147,6 +150,7 @@ impl Laplace {
             log_marginal_likelihood,
             gradient_norm: norm(&gradient),
             refit_rounds: 0,
+            refit_settled: None,
             eigenpairs: curvature.report(),
             subset: subset.clone(),
             precision,
@@ -184,6 +188,7 @@ impl Laplace {
             log_marginal_likelihood: None,
             gradient_norm: f64::NAN,
             refit_rounds: 0,
+            refit_settled: None,
             eigenpairs: None,
             subset,
             precision,

@@ -1,5 +1,7 @@
 //! Random splits and batches of rows, reproducible by seed.
 
+use std::collections::BTreeMap;
+
 use rand::seq::SliceRandom as _;
 
 use super::{Dataset, Targets};
@@ -8,7 +10,7 @@ use crate::{Error, Result};
 
 /// Shuffles 0..n by `seed` and cuts it into consecutive parts of the given sizes.
 pub fn split(n: usize, sizes: &[usize], seed: u64) -> Result<Vec<Vec<usize>>> {
-    let total: usize = sizes.iter().sum();
+    let total = sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size)).unwrap_or(usize::MAX);
     if total > n {
         return Err(Error::range("sum of the split sizes", total, format!("at most the {n} rows there are")));
     }
@@ -43,14 +45,13 @@ pub fn draw_batch(data: &Dataset, size: usize, stratified: bool, rng: &mut Rng) 
             return Ok(rows.partial_shuffle(rng, size).0.to_vec());
         }
     };
-    let classes = labels.iter().max().map_or(0, |m| m + 1);
-    let mut by_class: Vec<Vec<usize>> = vec![Vec::new(); classes];
+    let mut by_class: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (row, &label) in labels.iter().enumerate() {
-        by_class[label].push(row);
+        by_class.entry(label).or_default().push(row);
     }
-    let counts = apportion(&by_class.iter().map(Vec::len).collect::<Vec<_>>(), size);
+    let counts = apportion(&by_class.values().map(Vec::len).collect::<Vec<_>>(), size);
     let mut rows = Vec::with_capacity(size);
-    for (class, count) in by_class.iter_mut().zip(counts) {
+    for (class, count) in by_class.values_mut().zip(counts) {
         class.shuffle(rng);
         rows.extend(&class[..count]);
     }
@@ -88,6 +89,7 @@ mod tests {
         assert_eq!(parts, split(10, &[7, 3], 1).unwrap());
         assert_ne!(parts, split(10, &[7, 3], 2).unwrap());
         assert!(split(10, &[7, 4], 1).is_err());
+        assert!(split(10, &[usize::MAX, 2], 1).is_err());
     }
 
     #[test]

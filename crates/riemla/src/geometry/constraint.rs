@@ -28,11 +28,25 @@ pub(super) struct Solution {
     pub contraction: f64,
 }
 
+/// Why a constraint could not be solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unsolved {
+    /// The loss was not finite at a trial.
+    NonFinite,
+    /// No root was found: the step is too long.
+    NoRoot,
+}
+
 impl Constraint {
     /// Newton with the initial slope, then secant. The probe's line must be set.
     ///
-    /// `None` if a trial is not finite, |φ| does not fall by half, or the trials are used up.
-    pub(super) fn solve(&self, start: f64, probe: &mut dyn Probe, trials: &mut usize) -> Option<Solution> {
+    /// There is no root if |φ| does not fall by half, or the trials are used up.
+    pub(super) fn solve(
+        &self,
+        start: f64,
+        probe: &mut dyn Probe,
+        trials: &mut usize,
+    ) -> Result<Solution, Unsolved> {
         let mut lambda = start;
         let mut slope = self.slope;
         let mut previous: Option<(f64, f64)> = None;
@@ -42,17 +56,17 @@ impl Constraint {
             *trials += 1;
             let phi = self.rise + self.half_square * lambda - self.strength * value;
             if !phi.is_finite() {
-                return None;
+                return Err(Unsolved::NonFinite);
             }
             if let (1, Some((_, first))) = (trial, previous) {
                 contraction = (phi / first).abs();
             }
             let stalled = previous.is_some_and(|(_, last)| phi.abs() > 0.5 * last.abs());
             if phi.abs() <= self.accept || (stalled && phi.abs() <= self.rounding) {
-                return Some(Solution { lambda, value, contraction });
+                return Ok(Solution { lambda, value, contraction });
             }
             if stalled {
-                return None;
+                return Err(Unsolved::NoRoot);
             }
             if let Some((last_lambda, last_phi)) = previous {
                 let secant = (phi - last_phi) / (lambda - last_lambda);
@@ -63,6 +77,6 @@ impl Constraint {
             previous = Some((lambda, phi));
             lambda -= phi / slope;
         }
-        None
+        Err(Unsolved::NoRoot)
     }
 }

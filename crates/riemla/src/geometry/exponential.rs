@@ -115,6 +115,6 @@ pub fn geodesic_of_metric(
 impl Diagnostics {
     pub(super) fn new(loss_bound: f64, speed: f64, end_speed: f64, loss_start: f64, loss_end: f64) -> Self {
         let speed_drift = if speed > 0.0 { (end_speed / speed - 1.0).abs() } else { 0.0 };
-        Self { speed, speed_drift, loss_start, loss_end, loss_bound }
+        Self { speed, speed_drift, speed_correction: 0.0, loss_start, loss_end, loss_bound }
     }
 }

@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::constraint::{Constraint, Solution};
+use super::constraint::{Constraint, Solution, Unsolved};
 use super::exponential::check_start;
 use super::path::PathRecorder;
 use super::{Counters, Diagnostics, Geodesic, Status};
@@ -89,6 +89,8 @@ impl ConstrainedLeapfrog {
         let (loss_start, start_finite) = (run.loss, run.is_finite());
         let status = if !start_finite {
             Status::NonFinite
+        } else if run.speed == 0.0 {
+            run.rest(&mut path)
         } else if let Some(n) = self.fixed_steps {
             run.fixed(n, &mut *probe, &mut path)
         } else {
@@ -96,7 +98,8 @@ impl ConstrainedLeapfrog {
         };
         let end_speed = (dot(&run.v, &run.v) + dot(&run.g, &run.v).powi(2)).sqrt();
         let loss_bound = if run.speed > 0.0 { run.speed / strength } else { 0.0 };
-        let diagnostics = Diagnostics::new(loss_bound, run.speed, end_speed, loss_start, run.loss);
+        let mut diagnostics = Diagnostics::new(loss_bound, run.speed, end_speed, loss_start, run.loss);
+        diagnostics.speed_correction = run.correction;
         Ok(Geodesic {
             t: run.t,
             status,
@@ -108,6 +111,9 @@ impl ConstrainedLeapfrog {
         })
     }
 }
+
+/// A step, or why there is none.
+type Attempt<T> = std::result::Result<T, Unsolved>;
 
 /// The moving particle. Heights and gradients are those of aL.
 struct Run<'a> {
@@ -128,6 +134,8 @@ struct Run<'a> {
     next_lambda: f64,
     /// Factor on the step after a rejection.
     shrink: f64,
+    /// Largest relative correction of the speed so far.
+    correction: f64,
     counters: Counters,
     base: Vec<f64>,
     direction: Vec<f64>,
@@ -159,6 +167,7 @@ impl<'a> Run<'a> {
             lambda: 0.0,
             next_lambda: 0.0,
             shrink: CONSTRAINT_SHRINK,
+            correction: 0.0,
             counters: Counters::default(),
             base: zeros.clone(),
             direction: zeros.clone(),
@@ -198,11 +207,20 @@ impl<'a> Run<'a> {
         self.loss.is_finite() && self.speed.is_finite()
     }
 
+    /// Without velocity the particle stays where it is.
+    fn rest(&mut self, path: &mut PathRecorder) -> Status {
+        self.t = 1.0;
+        path.push(1.0, &self.theta, &self.v);
+        Status::Reached
+    }
+
     fn fixed(&mut self, n: usize, probe: &mut dyn Probe, path: &mut PathRecorder) -> Status {
         let h = 1.0 / n as f64;
         for i in 0..n {
-            let Some(solution) = self.position(h, 0.0, MAX_TRIALS_TIGHT, probe) else {
-                return Status::StepTooSmall;
+            let solution = match self.position(h, 0.0, MAX_TRIALS_TIGHT, probe) {
+                Ok(solution) => solution,
+                Err(Unsolved::NonFinite) => return Status::NonFinite,
+                Err(Unsolved::NoRoot) => return Status::StepTooSmall,
             };
             let error = self.velocity(h, &solution, probe);
             if !error.is_finite() {
@@ -216,10 +234,6 @@ impl<'a> Run<'a> {
     }
 
     fn adaptive(&mut self, probe: &mut dyn Probe, path: &mut PathRecorder) -> Status {
-        if self.speed == 0.0 {
-            self.t = 1.0;
-            return Status::Reached;
-        }
         let turning = self.lambda.abs() * (1.0 + self.gg).sqrt();
         let mut h = (FIRST_ANGLE * self.speed / turning).min(0.1);
         let mut may_grow = true;
@@ -230,8 +244,11 @@ impl<'a> Run<'a> {
                 return if finite { Status::StepTooSmall } else { Status::NonFinite };
             }
             let attempt = self.try_step(h, probe);
-            finite = attempt.as_ref().is_none_or(|(_, error)| error.is_finite());
-            let Some((solution, factor)) = self.judge(attempt) else {
+            finite = match &attempt {
+                Ok((_, error)) => error.is_finite(),
+                Err(why) => *why != Unsolved::NonFinite,
+            };
+            let Some((solution, factor)) = self.judge(attempt.ok()) else {
                 h *= self.shrink;
                 may_grow = false;
                 continue;
@@ -281,11 +298,11 @@ impl<'a> Run<'a> {
     }
 
     /// A step without committing to it; the error is relative to the speed.
-    fn try_step(&mut self, h: f64, probe: &mut dyn Probe) -> Option<(Solution, f64)> {
+    fn try_step(&mut self, h: f64, probe: &mut dyn Probe) -> Attempt<(Solution, f64)> {
         let accept = ACCEPT * self.settings.tolerance * h * self.speed * (1.0 + self.gg).sqrt();
         let solution = self.position(h, accept, MAX_TRIALS, probe)?;
         let error = self.velocity(h, &solution, probe);
-        Some((solution, error))
+        Ok((solution, error))
     }
 
     /// Finds the end position of a step: the probe's current point afterwards.
@@ -295,7 +312,7 @@ impl<'a> Run<'a> {
         accept: f64,
         max_trials: usize,
         probe: &mut dyn Probe,
-    ) -> Option<Solution> {
+    ) -> Attempt<Solution> {
         self.base.copy_from_slice(&self.theta);
         axpy(h, &self.v, &mut self.base);
         let half_square = 0.5 * h * h;
@@ -350,6 +367,7 @@ impl<'a> Run<'a> {
             let factor = self.speed / (dot(&self.v, &self.v) + self.z_dot * self.z_dot).sqrt();
             scale(factor, &mut self.v);
             self.z_dot *= factor;
+            self.correction = self.correction.max((factor - 1.0).abs());
         }
         self.lambda = self.next_lambda;
         let rest = 1.0 - self.t;

@@ -51,8 +51,12 @@ impl std::ops::AddAssign for Counters {
 pub struct Diagnostics {
     /// √⟨v, Mv⟩ at the start: the length of the geodesic, constant along it.
     pub speed: f64,
-    /// Relative change of the speed at the end of the curve.
+    /// Relative change of the speed at the end of the curve. The constrained leapfrog restores the
+    /// speed after every step, so that this is rounding there: see `speed_correction`.
     pub speed_drift: f64,
+    /// Largest relative correction of the speed in one step; 0 for integrators that do not correct.
+    #[serde(default)]
+    pub speed_correction: f64,
     /// Loss at the start.
     pub loss_start: f64,
     /// Loss at the end.

@@ -10,7 +10,7 @@ pub(super) struct PathRecorder {
 }
 
 impl PathRecorder {
-    /// Records `points` points (start and end included); nothing if 0.
+    /// Records `points` points (start and end included); nothing if fewer than 2.
     pub(super) fn new(points: usize) -> Self {
         Self { intervals: points.saturating_sub(1), points: Vec::with_capacity(points), last: None }
     }

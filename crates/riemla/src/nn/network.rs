@@ -32,9 +32,17 @@ pub struct Network {
     parameters: Vec<Parameter>,
 }
 
+/// The product of sizes, if it is one that memory could hold.
+pub(super) fn bounded(sizes: &[usize]) -> Result<usize> {
+    let product = sizes.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
+    let allowed = product.filter(|&product| product <= 1 << 40);
+    allowed.ok_or_else(|| Error::range("size of a tensor", format!("{sizes:?}"), "at most 2^40 numbers"))
+}
+
 impl Network {
     /// Builds and checks the network that `spec` describes.
     pub fn new(spec: &NetworkSpec) -> Result<Self> {
+        spec.input.check()?;
         if spec.input.is_empty() {
             return Err(Error::range("input size", spec.input, "at least 1"));
         }
@@ -46,7 +54,7 @@ impl Network {
             let layer = layer::build(layer_spec, shape)?;
             let start = offset;
             for (suffix, dims) in layer.parameters() {
-                let range = offset..offset + dims.iter().product::<usize>();
+                let range = offset..bounded(&dims)?.saturating_add(offset);
                 offset = range.end;
                 network.parameters.push(Parameter {
                     name: format!("{index}.{suffix}"),
@@ -56,6 +64,7 @@ impl Network {
                 });
             }
             shape = layer.output();
+            shape.check()?;
             network.ranges.push(start..offset);
             network.layers.push(layer);
         }

@@ -30,6 +30,15 @@ impl Shape {
         }
     }
 
+    /// An error if the shape is larger than any memory.
+    pub(super) fn check(&self) -> crate::Result<()> {
+        match *self {
+            Shape::Features(n) => super::network::bounded(&[n]),
+            Shape::Image { channels, height, width } => super::network::bounded(&[channels, height, width]),
+        }
+        .map(drop)
+    }
+
     /// Whether a sample has no numbers at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

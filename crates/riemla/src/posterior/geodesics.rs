@@ -6,7 +6,7 @@ use crate::geometry::{
     Counters, FisherMetric, Geodesic, Integrator, Status, exponential_map, geodesic_of_metric,
 };
 use crate::objective::{LinearizedLoss, NetworkLoss, Restricted, TwiceDifferentiable};
-use crate::random::{Purpose, stream};
+use crate::random::{Purpose, attempt_stream, stream};
 use crate::{Error, Result};
 
 /// The objective that the metric is made of.
@@ -14,9 +14,6 @@ pub(super) type GeodesicLoss = Box<dyn TwiceDifferentiable + Send>;
 
 /// From velocity and number of path points to the geodesic.
 type ExponentialMap<'a> = Box<dyn Fn(&[f64], usize) -> Result<Geodesic> + 'a>;
-
-/// Redrawn tangents take their numbers from streams that no other draw uses.
-const ATTEMPT_STRIDE: u64 = 1 << 40;
 
 impl Posterior {
     pub(super) fn validation(&self) -> Option<&Validation> {
@@ -119,7 +116,7 @@ impl Posterior {
 
     /// The tangent vector of a draw; all methods share it.
     pub(super) fn tangent(&self, seed: u64, index: u64, attempt: u64) -> Vec<f64> {
-        let mut rng = stream(seed, Purpose::Draw, index + attempt * ATTEMPT_STRIDE);
+        let mut rng = attempt_stream(seed, Purpose::Draw, index, attempt);
         self.laplace.draw_tangent(&mut rng)
     }
 
@@ -168,7 +165,8 @@ impl Posterior {
         Ok(self.embed(geodesic))
     }
 
-    /// The geodesic of a draw with `points` evenly spaced points along it, for plots.
+    /// The geodesic of a draw's first tangent with `points` evenly spaced points along it, for plots.
+    /// (A draw whose first geodesic did not finish may have been redrawn; its end is then another.)
     pub fn trace_geodesic(&self, seed: u64, index: u64, points: usize) -> Result<Geodesic> {
         if !self.config.method.is_riemannian() {
             return Err(Error::Unsupported(format!("{} draws follow no geodesics", self.config.method)));

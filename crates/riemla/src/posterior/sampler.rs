@@ -98,6 +98,12 @@ impl Posterior {
         &self.laplace
     }
 
+    /// What a user should know before trusting draws: one warning if the metric is not smooth.
+    pub fn warning(&self) -> Option<String> {
+        let riemannian = self.config.method.is_riemannian();
+        self.loss.network().smoothness_warning().filter(|_| riemannian)
+    }
+
     /// The full-data loss under the prior and noise in force.
     pub fn loss(&self) -> &NetworkLoss {
         &self.loss

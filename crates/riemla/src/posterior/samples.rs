@@ -8,7 +8,7 @@ use crate::geometry::{Counters, Status};
 use crate::linalg::vector::dot;
 use crate::objective::Objective;
 
-/// Draws in the order of their index, and what is missing.
+/// Draws in the order they were asked for, and what is missing.
 #[derive(Debug, Clone)]
 pub struct SampleSet {
     /// Which posterior.

@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 
-use super::{At, Layer, Shape};
+use super::Shape;
+use super::affine::Affine;
 use crate::linalg::correlate::{
     Geometry, Scratch, correlate, correlate_input_gradient, correlate_weight_gradient,
     correlate_weight_gradient_per_sample,
@@ -40,7 +41,8 @@ impl Conv2d {
         };
         let rows = 1..=height.saturating_add(2usize.saturating_mul(padding[0]));
         let columns = 1..=width.saturating_add(2usize.saturating_mul(padding[1]));
-        let fits = rows.contains(&kernel[0]) && columns.contains(&kernel[1]);
+        let sane = padding.iter().all(|p| *p <= 1 << 30);
+        let fits = sane && rows.contains(&kernel[0]) && columns.contains(&kernel[1]);
         if !fits || stride.contains(&0) || channels == 0 || in_channels == 0 {
             let value =
                 format!("{channels} channels, kernel {kernel:?}, stride {stride:?}, padding {padding:?}");
@@ -58,171 +60,59 @@ impl Conv2d {
         };
         Ok(Self { geometry, bias })
     }
-
-    fn weight_count(&self) -> usize {
-        let g = &self.geometry;
-        g.out_channels * self.fan_in()
-    }
-
-    fn weights<'a>(&self, params: &'a [f64]) -> &'a [f64] {
-        &params[..self.weight_count()]
-    }
-
-    /// Numbers per output channel of a block.
-    fn plane(&self, n: usize) -> usize {
-        let (h, w) = self.geometry.output_size();
-        h * w * n
-    }
-
-    fn set_bias(&self, n: usize, params: &[f64], y: &mut [f64]) {
-        if self.bias {
-            let bias = &params[self.weight_count()..];
-            for (plane, &b) in y.chunks_exact_mut(self.plane(n)).zip(bias) {
-                plane.fill(b);
-            }
-        } else {
-            y.fill(0.0);
-        }
-    }
-
-    fn add(&self, n: usize, params: &[f64], x: &[f64], y: &mut [f64]) {
-        with_scratch(|scratch| correlate(&self.geometry, n, x, self.weights(params), y, scratch));
-    }
-
-    fn add_weight_gradient(&self, n: usize, x: &[f64], u: &[f64], gradient: &mut [f64]) {
-        let gradient = &mut gradient[..self.weight_count()];
-        with_scratch(|scratch| correlate_weight_gradient(&self.geometry, n, x, u, gradient, scratch));
-    }
-
-    fn add_input_gradient(&self, n: usize, params: &[f64], u: &[f64], x_adjoint: &mut [f64]) {
-        let weights = self.weights(params);
-        with_scratch(|scratch| correlate_input_gradient(&self.geometry, n, weights, u, x_adjoint, scratch));
-    }
-
-    fn add_bias_gradient(&self, n: usize, u: &[f64], gradient: &mut [f64]) {
-        if self.bias {
-            let bias = &mut gradient[self.weight_count()..];
-            for (g, plane) in bias.iter_mut().zip(u.chunks_exact(self.plane(n))) {
-                *g += crate::linalg::vector::sum(plane);
-            }
-        }
-    }
 }
 
-impl Layer for Conv2d {
-    fn output(&self) -> Shape {
+impl Affine for Conv2d {
+    fn shape(&self) -> Shape {
         let (height, width) = self.geometry.output_size();
         Shape::Image { channels: self.geometry.out_channels, height, width }
     }
 
-    fn parameters(&self) -> Vec<(&'static str, Vec<usize>)> {
+    fn weight_dims(&self) -> Vec<usize> {
         let g = &self.geometry;
-        let mut list = vec![("weight", vec![g.out_channels, g.in_channels, g.kernel.0, g.kernel.1])];
-        if self.bias {
-            list.push(("bias", vec![g.out_channels]));
-        }
-        list
+        vec![g.out_channels, g.in_channels, g.kernel.0, g.kernel.1]
     }
 
-    fn fan_in(&self) -> usize {
+    fn channels(&self) -> usize {
+        self.geometry.out_channels
+    }
+
+    fn weights_per_channel(&self) -> usize {
         let g = &self.geometry;
         g.in_channels * g.kernel.0 * g.kernel.1
     }
 
-    fn forward(&self, n: usize, params: &[f64], x: &[f64], y: &mut [f64]) {
-        self.set_bias(n, params, y);
-        self.add(n, params, x, y);
+    fn places(&self) -> usize {
+        let (height, width) = self.geometry.output_size();
+        height * width
     }
 
-    fn tangent(&self, at: At<'_>, direction: &[f64], dx: Option<&[f64]>, dy: &mut [f64]) {
-        self.set_bias(at.n, direction, dy);
-        self.add(at.n, direction, at.x, dy);
-        if let Some(dx) = dx {
-            self.add(at.n, at.params, dx, dy);
-        }
+    fn has_bias(&self) -> bool {
+        self.bias
     }
 
-    fn second(
-        &self,
-        at: At<'_>,
-        direction: &[f64],
-        dx: Option<&[f64]>,
-        d2x: Option<&[f64]>,
-        d2y: &mut [f64],
-    ) {
-        d2y.fill(0.0);
-        if let Some(dx) = dx {
-            self.add(at.n, direction, dx, d2y);
-        }
-        if let Some(d2x) = d2x {
-            self.add(at.n, at.params, d2x, d2y);
-        }
+    fn add(&self, n: usize, weights: &[f64], x: &[f64], y: &mut [f64]) {
+        with_scratch(|scratch| correlate(&self.geometry, n, x, weights, y, scratch));
     }
 
-    fn backward(
-        &self,
-        at: At<'_>,
-        y_adjoint: &[f64],
-        x_adjoint: Option<&mut [f64]>,
-        gradient: Option<&mut [f64]>,
-    ) {
-        if let Some(gradient) = gradient {
-            self.add_weight_gradient(at.n, at.x, y_adjoint, gradient);
-            self.add_bias_gradient(at.n, y_adjoint, gradient);
-        }
-        if let Some(x_adjoint) = x_adjoint {
-            x_adjoint.fill(0.0);
-            self.add_input_gradient(at.n, at.params, y_adjoint, x_adjoint);
-        }
+    fn add_transposed(&self, n: usize, weights: &[f64], u: &[f64], x_adjoint: &mut [f64]) {
+        with_scratch(|scratch| correlate_input_gradient(&self.geometry, n, weights, u, x_adjoint, scratch));
     }
 
-    fn backward_tangent(
-        &self,
-        at: At<'_>,
-        direction: &[f64],
-        dx: Option<&[f64]>,
-        y_adjoint: &[f64],
-        dy_adjoint: &[f64],
-        dx_adjoint: Option<&mut [f64]>,
-        d_gradient: &mut [f64],
-    ) {
-        self.backward(at, dy_adjoint, None, Some(d_gradient));
-        if let Some(dx) = dx {
-            self.add_weight_gradient(at.n, dx, y_adjoint, d_gradient);
-        }
-        if let Some(dx_adjoint) = dx_adjoint {
-            dx_adjoint.fill(0.0);
-            self.add_input_gradient(at.n, at.params, dy_adjoint, dx_adjoint);
-            self.add_input_gradient(at.n, direction, y_adjoint, dx_adjoint);
-        }
+    fn add_weight_gradient(&self, n: usize, x: &[f64], u: &[f64], gradient: &mut [f64]) {
+        with_scratch(|scratch| correlate_weight_gradient(&self.geometry, n, x, u, gradient, scratch));
     }
 
-    fn per_sample_gradient(&self, at: At<'_>, y_adjoint: &[f64], out: &mut [f64]) {
-        let n = at.n;
-        let (weights, bias) = out.split_at_mut(self.weight_count() * n);
+    fn weight_gradients(&self, n: usize, x: &[f64], u: &[f64], out: &mut [f64]) {
         with_scratch(|scratch| {
-            correlate_weight_gradient_per_sample(&self.geometry, n, at.x, y_adjoint, weights, scratch);
+            correlate_weight_gradient_per_sample(&self.geometry, n, x, u, out, scratch);
         });
-        if self.bias {
-            bias.fill(0.0);
-            for (sums, plane) in bias.chunks_exact_mut(n).zip(y_adjoint.chunks_exact(self.plane(n))) {
-                for position in plane.chunks_exact(n) {
-                    for (s, u) in sums.iter_mut().zip(position) {
-                        *s += u;
-                    }
-                }
-            }
-        }
     }
 
-    fn positions(&self) -> Option<usize> {
-        Some(self.plane(1))
-    }
-
-    fn patch(&self, n: usize, x: &[f64], position: usize, out: &mut [f64]) {
+    fn inputs_at(&self, n: usize, x: &[f64], place: usize, out: &mut [f64]) {
         let g = &self.geometry;
         let width = g.output_size().1;
-        let (row, column) = (position / width * g.stride.0, position % width * g.stride.1);
+        let (row, column) = (place / width * g.stride.0, place % width * g.stride.1);
         let area = g.kernel.0 * g.kernel.1;
         for (tap, values) in out.chunks_exact_mut(n).enumerate() {
             let (channel, i, j) = (tap / area, tap % area / g.kernel.1, tap % g.kernel.1);

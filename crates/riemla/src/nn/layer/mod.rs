@@ -1,6 +1,7 @@
 //! The contract of a layer, one file per kind.
 
 mod activation;
+mod affine;
 mod conv2d;
 mod flatten;
 mod linear;
