@@ -282,8 +282,7 @@ fn trained() -> (NetworkLoss, Vec<f64>) {
 fn kronecker_is_closer_to_the_full_curvature_than_the_diagonal() {
     let (loss, theta) = trained();
     let fit = |structure| Laplace::fit(&loss, &theta, &config(Curvature::Ggn, structure)).unwrap();
-    let [full, diagonal, kronecker] =
-        [Structure::Full, Structure::Diagonal, Structure::Kronecker].map(|s| fit(s));
+    let [full, diagonal, kronecker] = [Structure::Full, Structure::Diagonal, Structure::Kronecker].map(fit);
     let log_det = |l: &Laplace| l.precision().log_det();
     let off = [&diagonal, &kronecker].map(|l| (log_det(l) - log_det(&full)).abs());
     assert!(off[1] < off[0], "log det off by {:.2} (diagonal), {:.2} (Kronecker)", off[0], off[1]);
