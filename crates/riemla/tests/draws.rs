@@ -110,6 +110,7 @@ fn draws_have_the_inverse_precision_as_covariance() {
     }
 }
 
+/// Eight fits, so the level of the whole test is below 8e-3; power as in [`check_draws`].
 #[test]
 fn draws_of_factored_structures_have_the_inverse_precision_as_covariance() {
     let p = problem();

@@ -244,18 +244,15 @@ impl Subspace {
     /// Keeps the `keep` largest Ritz vectors and the vectors not yet multiplied.
     fn restart(&mut self, ritz: &SymmetricEigen, keep: usize) {
         let (m, rest) = (self.expanded, self.columns - self.expanded);
-        let outside = self.outside(ritz, keep);
         self.rotate(ritz, keep);
         self.basis.copy_within(m * self.dim..self.columns * self.dim, keep * self.dim);
         self.columns = keep + rest;
         self.basis.truncate(self.columns * self.dim);
         self.fresh = self.fresh.map(|j| j - m + keep);
         self.projected.as_mut_slice().fill(0.0);
-        for j in 0..keep {
-            let column = self.projected.column_mut(j);
-            column[j] = ritz.values[m - 1 - j];
-            column[keep..keep + rest].copy_from_slice(outside.column(j));
-        }
+        // How these couple to the rest is known again as soon as the rest has been multiplied,
+        // which it is before the next residual: a sweep is longer than the block.
+        (0..keep).for_each(|j| self.projected.column_mut(j)[j] = ritz.values[m - 1 - j]);
         self.expanded = keep;
     }
 
@@ -282,4 +279,64 @@ fn descending(eigen: &SymmetricEigen, count: usize) -> Matrix {
     let columns: Vec<f64> =
         (0..count).flat_map(|i| eigen.vectors.column(m - 1 - i).iter().copied()).collect();
     Matrix::from_columns(m, count, columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// diag(d) reflected at a random plane: no eigenvector is a unit vector.
+    fn reflected(diagonal: &[f64]) -> impl FnMut(&[f64], &mut [f64]) + '_ {
+        let mut u = vec![0.0; diagonal.len()];
+        fill_normal(&mut stream(3, Purpose::Data, 0), &mut u);
+        let length = norm(&u);
+        scale(1.0 / length, &mut u);
+        move |v, out| {
+            out.copy_from_slice(v);
+            axpy(-2.0 * dot(&u, v), &u, out);
+            out.iter_mut().zip(diagonal).for_each(|(o, d)| *o *= d);
+            let inner = dot(&u, out);
+            axpy(-2.0 * inner, &u, out);
+        }
+    }
+
+    /// Largest ‖Au − λu‖ and largest deviation of UᵀU from I.
+    fn errors(top: &TopEigen, diagonal: &[f64]) -> (f64, f64) {
+        let (mut product, mut image) = (reflected(diagonal), vec![0.0; diagonal.len()]);
+        let (mut residual, mut angle) = (0.0f64, 0.0f64);
+        for (j, value) in top.values.iter().enumerate() {
+            product(top.vectors.column(j), &mut image);
+            axpy(-value, top.vectors.column(j), &mut image);
+            residual = residual.max(norm(&image));
+            for i in 0..=j {
+                let expected = f64::from(u8::from(i == j));
+                angle = angle.max((dot(top.vectors.column(i), top.vectors.column(j)) - expected).abs());
+            }
+        }
+        (residual, angle)
+    }
+
+    #[test]
+    fn restarts_converge_on_a_dense_spectrum_with_honest_residuals() {
+        let diagonal: Vec<f64> = (0..500).map(|i| 1.0 / (1.0 + 0.05 * f64::from(i / 2))).collect();
+        let krylov = Krylov::new(6, 2);
+        let top = krylov.top_eigenpairs(500, reflected(&diagonal)).unwrap();
+        assert!(top.converged && top.products > 2 * krylov.steps(500), "{} products", top.products);
+        let wrong = top.values.iter().zip(&diagonal).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(wrong < 1e-10, "{:?}", top.values);
+        let (residual, angle) = errors(&top, &diagonal);
+        assert!(residual < 2e-7 && angle < 1e-12, "residual {residual:.1e}, angle {angle:.1e}");
+
+        // Stopped too early, it says so, and by how much.
+        for max_restarts in [0, 1] {
+            let top = Krylov { max_restarts, ..krylov }.top_eigenpairs(500, reflected(&diagonal)).unwrap();
+            let (residual, _) = errors(&top, &diagonal);
+            assert!(!top.converged, "{max_restarts}: {:.1e}", top.residual);
+            assert!(
+                (top.residual * top.values[0] / residual - 1.0).abs() < 1e-6,
+                "{:.3e}, {residual:.3e}",
+                top.residual
+            );
+        }
+    }
 }
