@@ -118,6 +118,24 @@ fn an_objective_with_a_boundary_is_never_left() {
 }
 
 #[test]
+fn a_step_that_no_length_makes_finite_says_so() {
+    // The ball is hit head on: every step, however short, ends in losses that are not finite.
+    for integrator in integrators() {
+        let geodesic = run(Kind::Ball, &integrator, [0.2, -0.1], [3.0, 0.0]);
+        assert_eq!(geodesic.status, Status::NonFinite, "{integrator:?}");
+    }
+}
+
+#[test]
+fn without_velocity_a_geodesic_rests() {
+    for integrator in integrators() {
+        let geodesic = run(Kind::Ball, &integrator, [0.2, -0.1], [0.0, 0.0]);
+        assert_eq!((geodesic.status, geodesic.t), (Status::Reached, 1.0), "{integrator:?}");
+        assert_eq!(geodesic.end, [0.2, -0.1]);
+    }
+}
+
+#[test]
 fn the_start_outside_the_domain() {
     for kind in [Kind::Ball, Kind::Barrier] {
         for integrator in integrators() {

@@ -278,3 +278,29 @@ fn unfinished_geodesics_follow_the_policy() {
         }
     }
 }
+
+#[test]
+fn networks_that_are_not_smooth_work_with_one_warning() {
+    use riemla::nn::{LayerSpec, NetworkSpec, Shape};
+    let image = Shape::Image { channels: 1, height: 2, width: 2 };
+    let pool = LayerSpec::MaxPool { kernel: [2, 1], stride: None };
+    let pooled = [pool, LayerSpec::Flatten, LayerSpec::Linear { outputs: 2, bias: true }];
+    let relu = NetworkSpec::mlp(&[4, 3, 2], Activation::Relu);
+    let tanh = NetworkSpec::mlp(&[4, 3, 2], Activation::Tanh);
+    let specs = [(relu, true), (NetworkSpec { input: image, layers: pooled.into() }, true), (tanh, false)];
+    for (spec, rough) in specs {
+        let network = Arc::new(Network::new(&spec).unwrap());
+        let labels = (0..20).map(|i| i % 2).collect();
+        let data = Arc::new(Dataset::classification(models::normals(2, 80), 4, labels).unwrap());
+        let prior = Prior::isotropic(1.0, network.dim()).unwrap();
+        let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior).unwrap();
+        let laplace = Arc::new(Laplace::fit(&loss, &network.initialize(1), &keep()).unwrap());
+        for method in [Method::La, Method::RiemLa] {
+            let config = PosteriorConfig::new(method);
+            let posterior = Posterior::new(&loss, data.clone(), laplace.clone(), config).unwrap();
+            assert_eq!(posterior.warning().is_some(), rough && method == Method::RiemLa, "{spec:?}");
+            let set = posterior.sample(1, 3, Control::default());
+            assert_eq!(set.draws.len(), 3, "{:?}", set.failed);
+        }
+    }
+}

@@ -82,7 +82,7 @@ pub struct GeodesicRecord {
     speed: f64,
     #[serde(with = "any_number")]
     speed_drift: f64,
-    #[serde(default)]
+    #[serde(default, with = "any_number")]
     speed_correction: f64,
     #[serde(with = "any_number")]
     loss_start: f64,

@@ -74,9 +74,15 @@ fn bare_parts() -> [(&'static str, f64); 3] {
 fn evaluations(objective: &dyn TwiceDifferentiable, theta: &[f64]) -> [(&'static str, f64); 4] {
     let v: Vec<f64> = (0..theta.len()).map(|i| (i as f64).cos()).collect();
     let g = &mut vec![0.0; theta.len()];
-    let value = fastest(0.5, || drop(black_box(objective.value(theta))));
-    let gradient = fastest(0.5, || drop(black_box(objective.value_and_gradient(theta, g))));
-    let curvature = fastest(0.5, || drop(black_box(objective.gradient_and_curvature(theta, &v, g))));
+    let value = fastest(0.5, || {
+        black_box(objective.value(theta));
+    });
+    let gradient = fastest(0.5, || {
+        black_box(objective.value_and_gradient(theta, g));
+    });
+    let curvature = fastest(0.5, || {
+        black_box(objective.gradient_and_curvature(theta, &v, g));
+    });
     let hvp = fastest(0.5, || objective.hvp(theta, &v, g));
     [
         ("`value`", value),
