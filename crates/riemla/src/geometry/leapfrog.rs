@@ -47,7 +47,7 @@ const REJECT: f64 = 1.5;
 /// First step: turn by about this angle.
 const FIRST_ANGLE: f64 = 0.1;
 /// Residual of the constraint that is accepted, relative to tolerance, step, speed and slope.
-const ACCEPT: f64 = 20.0;
+const ACCEPT: f64 = 50.0;
 /// Largest contraction of the constraint's first correction that the next step should have: the
 /// normal of the graph may turn only so far within a step.
 const CONTRACTION: f64 = 0.15;
