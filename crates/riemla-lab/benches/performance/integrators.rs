@@ -10,7 +10,7 @@ use riemla::linalg::vector::distance;
 use riemla::objective::{LinearizedLoss, TwiceDifferentiable};
 use riemla::ode::DormandPrince;
 use riemla::random::{Purpose, stream};
-use riemla_lab::plot::{Axis, Chart, Series, standalone};
+use riemla_lab::plot::{Axis, Chart, Series, Size, standalone};
 
 use super::model::{Banana, banana};
 
@@ -181,10 +181,10 @@ pub fn work_precision_section(families: &[Family]) -> (String, String) {
     let mut page = String::from(
         "## Work and precision\n\n![error against cost](images/work-precision.svg)\n\nCost in forward passes (a value 1, a gradient after it 2, a right-hand side of Dormand-Prince 7).\n\n| method | prior | integrator | tolerance | forward passes | ms | end-point error | end-loss error |\n|---|---|---|---|---|---|---|---|\n",
     );
-    let axes = (Axis::log("milliseconds per sample"), Axis::log("relative end-point error"));
-    let mut chart = Chart::new("End-point error against cost, banana, strength 1", axes.0, axes.1);
+    let axes = (Axis::log("milliseconds per sample"), Axis::log("error of the end point"));
+    let mut chart = Chart::new("Relative end-point error against cost, banana, strength 1", axes.0, axes.1);
     for family in families {
-        let label = format!("{}, prior {}", family.method, family.prior);
+        let label = format!("{}, {}", family.method, family.prior);
         let leapfrogs = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8].map(|t| (format!("{t:.0e}"), leapfrog(t)));
         let solvers = [(1e-3, 1e-6), (1e-6, 1e-3), (1e-6, 1e-6), (1e-7, 1e-7), (1e-8, 1e-8)]
             .map(|(r, a)| (format!("{r:.0e}, {a:.0e}"), dormand_prince(r, a)));
@@ -207,5 +207,5 @@ pub fn work_precision_section(families: &[Family]) -> (String, String) {
             chart = chart.series(Series::line_points(format!("{label}: {name}"), points));
         }
     }
-    (page + "\n", standalone(&chart.to_svg()))
+    (page + "\n", standalone(&chart.size(Size::new(720.0, 560.0)).to_svg()))
 }

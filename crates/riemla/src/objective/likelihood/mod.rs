@@ -38,7 +38,7 @@ pub trait OutputLoss: Send + Sync {
     /// Writes Λd.
     fn hessian_product(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]);
 
-    /// Writes Σ ∂Λ/∂f[d]·d, the third derivative along d twice: how Λ changes.
+    /// Writes the third derivative of the loss along d twice: how Λd changes when f moves along d.
     fn third_product(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]);
 
     /// Number of columns of S in Λ = SSᵀ, per sample.
