@@ -99,7 +99,7 @@ fn another_run_is_refused_in_words() {
     let error = SampleStore::open(&path, &other).unwrap_err();
     assert!(matches!(error, Error::Mismatch { .. }));
     assert!(error.to_string().contains("seed is 5 there, but 6 now"), "{error}");
-    assert!(error.to_string().contains("config.strength is 1.0 there, but 0.5 now"), "{error}");
+    assert!(error.to_string().contains("config.strength.fixed is 1.0 there, but 0.5 now"), "{error}");
     let refitted = RunInfo::new(run().config, 5, &[0.25; DIM]);
     assert!(matches!(SampleStore::open(&path, &refitted), Err(Error::Mismatch { .. })));
     assert_eq!(SampleStore::open(&path, &run()).unwrap().len(), 1);
