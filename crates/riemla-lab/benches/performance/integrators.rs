@@ -128,7 +128,7 @@ pub fn families(root: &Path, strength: f64, count: u64) -> Vec<Family> {
 
 /// What earlier implementations need, as published with the task of replacing them.
 const BASELINES: &str =
-    "For comparison, on a machine of the same kind: the authors' released code needs about 19 s of CPU for
+    "For comparison, quoted and not measured in this run: the authors' released code needs about 19 s of CPU for
 one `riem-la` sample (about 1500 right-hand sides of 12.7 ms); a jitted JAX + diffrax version 0.22 s
 at the paper's tolerances (speed off by 4 to 12 times) and 0.94 s converged.
 ";
