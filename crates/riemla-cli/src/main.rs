@@ -1,9 +1,10 @@
 //! The command `riemla`: arguments to typed settings, settings to the lab, results to the user.
 
 mod arguments;
-mod demo;
+mod commands;
 mod failure;
 mod interrupt;
+mod output;
 mod progress;
 
 use std::process::ExitCode;
@@ -34,6 +35,6 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             .context(Failure::new("cannot start the threads", "ask for fewer with --threads"))?;
     }
     match &arguments.command {
-        Command::Demo(demo) => demo::run(demo, arguments.quiet),
+        Command::Demo(demo) => commands::demo::run(demo, arguments.quiet),
     }
 }

@@ -9,10 +9,11 @@ use riemla::predict::{ClassPrediction, Forward, monte_carlo};
 use riemla::score;
 use riemla::{Error, Result};
 
+use super::DemoConfig;
 use super::data::DemoData;
 use super::fit::Model;
 use super::result::{BINS, DrawRecord, FailedDraw, Map, MethodResult, Scores};
-use super::{DemoConfig, Stage, Watch};
+use crate::watch::Watch;
 
 /// Rows predicted at a time: bounds the memory, which holds the outputs of every draw.
 const ROWS: usize = 500;
@@ -38,7 +39,7 @@ pub(super) fn run(
     let settings = PosteriorConfig { strength: config.strength, ..PosteriorConfig::new(method) };
     let posterior = Posterior::new(&model.loss, data.train.clone(), model.laplace.clone(), settings)?;
     let count = requested(method, config);
-    watch.begin(Stage::Drawing(method), count);
+    watch.begin(&format!("drawing from {method}"), count);
     let begun = Instant::now();
     let progress = |_: &riemla::posterior::Draw| watch.step();
     let set = posterior.sample(config.seed, count, Control { progress: Some(&progress), stop: Some(stop) });
@@ -48,7 +49,7 @@ pub(super) fn run(
         let reason = error.as_ref().map_or("interrupted before its first draw".into(), Error::to_string);
         return Ok(Outcome::Nothing { reason, error });
     }
-    watch.begin(Stage::Predicting(method), 0);
+    watch.begin(&format!("predicting with {method}"), 0);
     Ok(Outcome::Drawn(Box::new(assess(model, data, config, &set)?), seconds))
 }
 
