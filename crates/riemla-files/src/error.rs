@@ -112,8 +112,8 @@ pub enum Error {
     },
     /// Text where a number is needed.
     #[error(
-        "{file}, line {line}, column `{column}`: `{value}` is not a number; features and real targets must be \
-         numbers: drop the column or encode it as numbers"
+        "{file}, line {line}, column `{column}`: `{value}` is not a number, but this column \
+         must be one: correct it, or train without the column"
     )]
     Text {
         /// Which file.
@@ -125,15 +125,13 @@ pub enum Error {
         /// What stands there.
         value: String,
     },
-    /// Columns that do not fit what is needed.
-    #[error("{file}: {}; columns there: {}", columns(missing, extra), list(present))]
+    /// Columns that are needed but not there.
+    #[error("{file}: missing column {}; columns there: {}", list(missing), list(present))]
     Columns {
         /// Which file.
         file: String,
         /// Needed but not there.
         missing: Vec<String>,
-        /// There but not needed.
-        extra: Vec<String>,
         /// All that are there.
         present: Vec<String>,
     },
@@ -147,10 +145,10 @@ pub enum Error {
         /// What is wrong, and the remedy.
         problem: String,
     },
-    /// Class labels that the model was not trained on.
+    /// Classes or categories that the model was not trained on.
     #[error(
-        "{file}, line {line}, column `{column}`: unknown class {}; the model knows {}; \
-         remove these rows or train with them",
+        "{file}, line {line}, column `{column}`: unknown {}; the model knows {}; \
+         remove these rows, or train with them",
         list(unknown),
         list(known)
     )]
@@ -161,9 +159,9 @@ pub enum Error {
         line: u64,
         /// Name of the column.
         column: String,
-        /// All unknown classes of the file.
+        /// All unknown ones of the file.
         unknown: Vec<String>,
-        /// The classes of the model.
+        /// The ones of the model.
         known: Vec<String>,
     },
     /// A label outside the expected range.
@@ -282,12 +280,6 @@ fn list(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(10).map(|name| format!("`{name}`")).collect();
     let more = names.len().saturating_sub(10);
     if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
-}
-
-fn columns(missing: &[String], extra: &[String]) -> String {
-    let missing = (!missing.is_empty()).then(|| format!("missing column {}", list(missing)));
-    let extra = (!extra.is_empty()).then(|| format!("unexpected column {} (drop it)", list(extra)));
-    missing.into_iter().chain(extra).collect::<Vec<_>>().join("; ")
 }
 
 fn advice(error: &std::io::Error) -> &'static str {

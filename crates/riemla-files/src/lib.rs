@@ -5,6 +5,7 @@
 //! put complete files in place in one step. Errors name the file, the place in it and the remedy.
 
 pub mod atomic;
+pub mod data;
 pub mod encoding;
 mod error;
 pub mod idx;
@@ -19,10 +20,11 @@ pub mod table;
 pub mod tensors;
 
 pub use atomic::Existing;
+pub use data::TrainingData;
 pub use encoding::{Encoding, EncodingOptions, Task};
 pub use error::{Error, Result};
 pub use idx::{LabelRange, read_images};
-pub use model::{Model, TrainingRecord};
+pub use model::{HeldOut, Model, TrainingRecord};
 pub use open::{ReadOptions, Source};
 pub use posterior::SavedPosterior;
 pub use samples::{RunInfo, SampleStore};

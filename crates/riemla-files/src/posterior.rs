@@ -8,6 +8,7 @@ use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::{Existing, write_directory};
+use crate::data::{DATA_FILE, TrainingData};
 use crate::error::name;
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
 use crate::model::Model;
@@ -45,6 +46,8 @@ pub struct SavedPosterior {
     pub config: LaplaceConfig,
     /// The approximation, its draws having the same bits as before it was saved.
     pub laplace: Laplace,
+    /// The data of the fit, unless they were left out.
+    pub data: Option<TrainingData>,
 }
 
 impl SavedPosterior {
@@ -75,6 +78,9 @@ impl SavedPosterior {
         write_directory(directory, existing, |temporary| {
             self.model.write_into(temporary)?;
             write_tensors(&temporary.join(TENSORS_FILE), &tensors)?;
+            if let Some(data) = &self.data {
+                data.write(&temporary.join(DATA_FILE))?;
+            }
             write_json(&temporary.join(POSTERIOR_FILE), &json)
         })
     }
@@ -99,7 +105,9 @@ impl SavedPosterior {
         laplace.log_marginal_likelihood = json.log_marginal_likelihood;
         laplace.gradient_norm = json.gradient_norm;
         laplace.refit_rounds = json.refit_rounds;
-        Ok(Self { model, config: json.laplace, laplace })
+        let path = directory.join(DATA_FILE);
+        let data = path.exists().then(|| TrainingData::read(&path)).transpose()?;
+        Ok(Self { model, config: json.laplace, laplace, data })
     }
 }
 

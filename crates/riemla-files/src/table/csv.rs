@@ -17,6 +17,7 @@ pub struct CsvReader {
     reader: csv::Reader<Box<dyn std::io::Read + Send>>,
     header: Vec<String>,
     text: Vec<bool>,
+    wanted: Vec<bool>,
     record: csv::ByteRecord,
 }
 
@@ -61,7 +62,14 @@ impl CsvReader {
         let header: Vec<String> = header.collect::<Result<_>>()?;
         check_header(&file, &header)?;
         let text = header.iter().map(|name| text.contains(name)).collect();
-        Ok(Self { file, reader, header, text, record: csv::ByteRecord::new() })
+        let wanted = vec![true; header.len()];
+        Ok(Self { file, reader, header, text, wanted, record: csv::ByteRecord::new() })
+    }
+
+    /// Only these columns, as far as they are there: what stands in others does not matter.
+    pub fn only(mut self, names: &[String]) -> Self {
+        self.wanted = self.header.iter().map(|name| names.contains(name)).collect();
+        self
     }
 
     /// Name of the file in messages.
@@ -96,7 +104,9 @@ impl CsvReader {
                     found: self.record.len(),
                 });
             }
-            for (column, field) in raw.iter_mut().zip(&self.record) {
+            for ((column, field), _) in
+                raw.iter_mut().zip(&self.record).zip(&self.wanted).filter(|(_, w)| **w)
+            {
                 column.text.push_str(utf8(&self.file, line, field)?);
                 column.ends.push(column.text.len());
             }
@@ -106,7 +116,8 @@ impl CsvReader {
             return Ok(None);
         }
         let mut columns = Vec::with_capacity(self.header.len());
-        for ((name, raw), &text) in self.header.iter().zip(raw).zip(&self.text) {
+        let wanted = self.header.iter().zip(raw).zip(&self.text).zip(&self.wanted).filter(|(_, w)| **w);
+        for (((name, raw), &text), _) in wanted {
             let values = convert(&self.file, name, &raw, &lines, text)?;
             columns.push(Column { name: name.clone(), values });
         }

@@ -51,7 +51,7 @@ impl Table {
     /// The column of a name.
     pub fn column(&self, name: &str) -> Result<&Column> {
         let found = self.columns.iter().find(|column| column.name == name);
-        found.ok_or_else(|| self.missing_columns(vec![name.into()], vec![]))
+        found.ok_or_else(|| self.missing_columns(vec![name.into()]))
     }
 
     /// The table without the given columns, all of which must be there.
@@ -59,7 +59,7 @@ impl Table {
         let absent = names.iter().filter(|name| self.columns.iter().all(|column| column.name != **name));
         let absent: Vec<String> = absent.cloned().collect();
         if !absent.is_empty() {
-            return Err(self.missing_columns(absent, vec![]));
+            return Err(self.missing_columns(absent));
         }
         self.columns.retain(|column| !names.contains(&column.name));
         Ok(self)
@@ -86,8 +86,8 @@ impl Table {
         self.lines.get(row).copied().unwrap_or(row as u64 + 1)
     }
 
-    pub(crate) fn missing_columns(&self, missing: Vec<String>, extra: Vec<String>) -> Error {
-        Error::Columns { file: self.file.clone(), missing, extra, present: self.names() }
+    pub(crate) fn missing_columns(&self, missing: Vec<String>) -> Error {
+        Error::Columns { file: self.file.clone(), missing, present: self.names() }
     }
 }
 
