@@ -4,7 +4,7 @@
 use clap::{Parser, Subcommand};
 use riemla::posterior::Strength;
 
-use crate::commands::demo::Demo;
+use crate::commands::{demo::Demo, fit::Fit, predict::Predict, sample::Sample, train::Train};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -38,6 +38,10 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Demo(Demo),
+    Train(Train),
+    Fit(Fit),
+    Sample(Sample),
+    Predict(Predict),
 }
 
 fn threads(text: &str) -> Result<usize, String> {

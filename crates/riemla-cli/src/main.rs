@@ -34,7 +34,12 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             .build_global()
             .context(Failure::new("cannot start the threads", "ask for fewer with --threads"))?;
     }
+    let quiet = arguments.quiet;
     match &arguments.command {
-        Command::Demo(demo) => commands::demo::run(demo, arguments.quiet),
+        Command::Demo(demo) => commands::demo::run(demo, quiet),
+        Command::Train(train) => commands::train::run(train, quiet),
+        Command::Fit(fit) => commands::fit::run(fit, quiet),
+        Command::Sample(sample) => commands::sample::run(sample, quiet),
+        Command::Predict(predict) => commands::predict::run(predict, quiet),
     }
 }

@@ -9,3 +9,8 @@ pub fn print(text: &str) -> io::Result<()> {
         printed => printed,
     }
 }
+
+/// Indented JSON with a line feed at its end.
+pub fn json(value: &serde_json::Value) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}

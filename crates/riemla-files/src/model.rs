@@ -65,6 +65,12 @@ impl HeldOut {
         (data.len() == self.of && crc32(data) == self.crc32).then(|| self.parts(data)).flatten()
     }
 
+    /// The rows of a table that are left for training when `held_out` of them are held out.
+    pub fn trained_rows(of: usize, held_out: usize, seed: u64) -> Option<Vec<usize>> {
+        let sizes = [of.checked_sub(held_out)?, held_out];
+        riemla::data::split(of, &sizes, seed).ok()?.into_iter().next()
+    }
+
     /// Chooses `rows` rows to hold out.
     pub fn choose(data: &Dataset, rows: usize, seed: u64) -> Option<(Self, TrainingData)> {
         let chosen = Self { rows, seed, of: data.len(), crc32: crc32(data) };

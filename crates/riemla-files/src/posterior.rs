@@ -51,6 +51,14 @@ pub struct SavedPosterior {
 }
 
 impl SavedPosterior {
+    /// The prior in force, in the words of a user.
+    pub fn prior_precision(&self) -> PriorPrecision {
+        match Network::new(&self.model.network) {
+            Ok(network) => precision_of(&self.laplace.prior, &network),
+            Err(_) => self.model.prior_precision.clone(),
+        }
+    }
+
     /// Writes a posterior directory in one step: the model's files, and those of the Gaussian.
     pub fn write(&self, directory: &Path, existing: Existing) -> Result<()> {
         let file = name(directory);

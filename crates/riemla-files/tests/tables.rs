@@ -257,8 +257,9 @@ fn text_features_become_one_input_per_category() {
 fn columns_that_are_not_wanted_may_hold_anything() {
     let text = "x,note,y\n1,,2\n3,NaN,\n";
     let source = Source::from_reader("t.csv", std::io::Cursor::new(text), ReadOptions::default()).unwrap();
-    let mut reader = CsvReader::new(source, &[]).unwrap().only(&["x".into(), "z".into()]);
+    let mut reader = CsvReader::new(source, &[]).unwrap().only(&["x".into(), "z".into()], &["y".into()]);
     let table = reader.next_chunk(10).unwrap().unwrap();
-    assert_eq!((table.names(), table.rows), (vec!["x".to_string()], 2));
+    assert_eq!((table.names(), table.rows), (vec!["x".to_string(), "y".into()], 2));
+    assert_eq!(table.column("y").unwrap().values, Values::Strings(vec!["2".into(), String::new()]));
     assert_eq!(table.numbers("x").unwrap(), [1.0, 3.0]);
 }

@@ -4,3 +4,4 @@ pub mod demo;
 pub mod plot;
 pub mod report;
 pub mod watch;
+pub mod workflow;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::EncodingOptions;
 use crate::error::{Error, Result};
 use crate::table::{Table, Values};
 
@@ -22,7 +23,17 @@ impl Scale {
     pub const IDENTITY: Self = Self { mean: 0.0, std: 1.0 };
 
     /// Mean and (population) standard deviation of the values of a column.
-    pub(super) fn fit(table: &Table, column: &str, values: &[f64]) -> Result<Self> {
+    pub(super) fn fit(
+        table: &Table,
+        column: &str,
+        values: &[f64],
+        options: &EncodingOptions,
+    ) -> Result<Self> {
+        let chosen: Option<Vec<f64>> = options
+            .rows
+            .as_ref()
+            .map(|rows| rows.iter().filter_map(|&row| values.get(row).copied()).collect());
+        let values = chosen.as_deref().filter(|chosen| !chosen.is_empty()).unwrap_or(values);
         let n = values.len() as f64;
         let mean = values.iter().map(|value| value / n).sum::<f64>();
         let std = (values.iter().map(|value| (value - mean).powi(2) / n).sum::<f64>()).sqrt();
@@ -75,10 +86,14 @@ pub enum Feature {
 
 impl Feature {
     /// What the training table calls for.
-    pub(super) fn fit(table: &Table, column: &str, standardize: bool) -> Result<Self> {
+    pub(super) fn fit(table: &Table, column: &str, options: &EncodingOptions) -> Result<Self> {
         match &table.column(column)?.values {
             Values::Numbers(values) => {
-                let scale = if standardize { Scale::fit(table, column, values)? } else { Scale::IDENTITY };
+                let scale = if options.standardize {
+                    Scale::fit(table, column, values, options)?
+                } else {
+                    Scale::IDENTITY
+                };
                 Ok(Self::Number { column: column.into(), mean: scale.mean, std: scale.std })
             }
             Values::Strings(values) => {

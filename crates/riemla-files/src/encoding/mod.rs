@@ -59,12 +59,15 @@ pub struct EncodingOptions {
     pub standardize: bool,
     /// Standardise a real target; predictions must then be decoded.
     pub standardize_target: bool,
+    /// Rows that scales are taken from, for example those trained on; all if none. Classes and
+    /// categories come from all rows in any case.
+    pub rows: Option<Vec<usize>>,
 }
 
 impl EncodingOptions {
     /// Standardised features and real targets, the last column as the target.
     pub fn new(task: Task) -> Self {
-        Self { target: None, task, standardize: true, standardize_target: true }
+        Self { target: None, task, standardize: true, standardize_target: true, rows: None }
     }
 }
 
@@ -86,7 +89,7 @@ impl Encoding {
         table.column(&target)?;
         let mut features = Vec::new();
         for column in table.columns.iter().filter(|column| column.name != target) {
-            features.push(Feature::fit(table, &column.name, options.standardize)?);
+            features.push(Feature::fit(table, &column.name, options)?);
         }
         if features.is_empty() {
             let problem = "it is the only column: features are needed beside the target".into();
@@ -97,7 +100,8 @@ impl Encoding {
             Task::Regression => {
                 let values = table.numbers(&target)?;
                 let standardize = options.standardize_target;
-                let scale = if standardize { Scale::fit(table, &target, values)? } else { Scale::IDENTITY };
+                let scale =
+                    if standardize { Scale::fit(table, &target, values, options)? } else { Scale::IDENTITY };
                 Target::Value { column: target, mean: scale.mean, std: scale.std }
             }
         };

@@ -8,7 +8,7 @@ use std::path::Path;
 
 pub use self::csv::CsvReader;
 
-use crate::open::{ReadOptions, Source};
+use crate::open::{Format, ReadOptions, Source};
 use crate::{Error, Result};
 
 /// The entries of a column.
@@ -100,14 +100,14 @@ pub fn read_table(path: &Path, options: ReadOptions) -> Result<Table> {
 /// As [`read_table`], from any source; `text` names CSV columns to be taken as text even if all
 /// their entries look like numbers.
 pub fn read_table_from(source: Source, text: &[String]) -> Result<Table> {
-    let start = &source.start;
-    if start.starts_with(b"\x93NUMPY") {
-        npy::read_table(source)
-    } else if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {
-        npz::read_table(source)
-    } else {
-        let mut reader = CsvReader::new(source, text)?;
-        let file = reader.name().to_string();
-        reader.next_chunk(usize::MAX)?.ok_or(Error::Empty { file, expected: "there is a header but no rows" })
+    match source.format() {
+        Format::Npy => npy::read_table(source),
+        Format::Npz => npz::read_table(source),
+        Format::Csv | Format::Idx => {
+            let mut reader = CsvReader::new(source, text)?;
+            let file = reader.name().to_string();
+            let empty = Error::Empty { file, expected: "there is a header but no rows" };
+            reader.next_chunk(usize::MAX)?.ok_or(empty)
+        }
     }
 }

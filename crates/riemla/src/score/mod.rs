@@ -7,12 +7,14 @@
 mod calibration;
 mod check;
 mod classification;
+mod normal;
 mod ranking;
 mod regression;
 mod uncertainty;
 
 pub use calibration::{ReliabilityBin, ece, mce, reliability_bins};
 pub use classification::{accuracy, brier, brier_per_class, nll};
+pub use normal::{normal_cdf, normal_quantile};
 pub use ranking::{RocPoint, auroc, roc_curve};
 pub use regression::{crps, nlpd, rmse};
 pub use uncertainty::{entropies, max_probabilities};

@@ -1,0 +1,28 @@
+//! From files to files: what the commands of the program do, without arguments and terminal.
+//!
+//! [`train()`] or an import makes a model, [`fit()`] a posterior, [`sample()`] draws from it, and
+//! [`predict()`] uses them.
+
+mod calibration;
+mod diagnostics;
+pub mod draws;
+pub mod error;
+mod fit;
+pub mod input;
+pub mod memory;
+pub mod predict;
+pub mod predictor;
+mod preset;
+mod sample;
+pub mod scores;
+mod train;
+
+pub use diagnostics::{Diagnosis, Summary};
+pub use error::{Result, WorkflowError};
+pub use fit::{FitConfig, Fitted, fit};
+pub use input::DataFiles;
+pub use predict::{PredictConfig, predict, predict_to_file};
+pub use predictor::Predictor;
+pub use preset::Preset;
+pub use sample::{SAMPLES_DIRECTORY, SampleConfig, Sampled, read_posterior, sample};
+pub use train::{PartScores, TrainConfig, Trained, train};
