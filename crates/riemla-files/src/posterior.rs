@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use riemla::curvature::{Laplace, LaplaceConfig, NamedArray, PrecisionParts, Structure};
+use riemla::curvature::{EigenReport, Laplace, LaplaceConfig, NamedArray, PrecisionParts, Structure};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,10 @@ struct PosteriorJson {
     #[serde(with = "any_number")]
     gradient_norm: f64,
     refit_rounds: usize,
+    #[serde(default)]
+    refit_settled: Option<bool>,
+    #[serde(default)]
+    eigenpairs: Option<EigenReport>,
 }
 
 /// A model with its fitted Laplace approximation.
@@ -66,6 +70,8 @@ impl SavedPosterior {
             log_marginal_likelihood: self.laplace.log_marginal_likelihood,
             gradient_norm: self.laplace.gradient_norm,
             refit_rounds: self.laplace.refit_rounds,
+            refit_settled: self.laplace.refit_settled,
+            eigenpairs: self.laplace.eigenpairs,
         };
         let theta = &self.laplace.theta;
         let mut tensors = vec![TensorRef::new("theta", vec![theta.len()], theta)];
@@ -99,6 +105,8 @@ impl SavedPosterior {
         laplace.log_marginal_likelihood = json.log_marginal_likelihood;
         laplace.gradient_norm = json.gradient_norm;
         laplace.refit_rounds = json.refit_rounds;
+        laplace.refit_settled = json.refit_settled;
+        laplace.eigenpairs = json.eigenpairs;
         Ok(Self { model, config: json.laplace, laplace })
     }
 }

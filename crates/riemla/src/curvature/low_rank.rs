@@ -1,5 +1,7 @@
 //! Low-rank curvature: the largest eigenpairs, found from curvature-vector products alone.
 
+use serde::{Deserialize, Serialize};
+
 use super::Curvature;
 use super::product::CurvatureProduct;
 use super::structure::LowRankPrecision;
@@ -11,7 +13,7 @@ use crate::objective::NetworkLoss;
 use crate::{Error, Result};
 
 /// How the iteration for the eigenpairs ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EigenReport {
     /// Pairs kept: fewer than asked for if the curvature has a lower rank.
     pub rank: usize,
