@@ -33,6 +33,8 @@ struct PosteriorJson {
     log_marginal_likelihood: Option<f64>,
     #[serde(with = "any_number")]
     gradient_norm: f64,
+    #[serde(default)]
+    prior_settled: Option<bool>,
     refit_rounds: usize,
     #[serde(default)]
     refit_settled: Option<bool>,
@@ -69,6 +71,7 @@ impl SavedPosterior {
             likelihood: self.laplace.likelihood,
             log_marginal_likelihood: self.laplace.log_marginal_likelihood,
             gradient_norm: self.laplace.gradient_norm,
+            prior_settled: self.laplace.prior_settled,
             refit_rounds: self.laplace.refit_rounds,
             refit_settled: self.laplace.refit_settled,
             eigenpairs: self.laplace.eigenpairs,
@@ -104,6 +107,7 @@ impl SavedPosterior {
         let mut laplace = assemble().map_err(Error::content(&file))?;
         laplace.log_marginal_likelihood = json.log_marginal_likelihood;
         laplace.gradient_norm = json.gradient_norm;
+        laplace.prior_settled = json.prior_settled;
         laplace.refit_rounds = json.refit_rounds;
         laplace.refit_settled = json.refit_settled;
         laplace.eigenpairs = json.eigenpairs;

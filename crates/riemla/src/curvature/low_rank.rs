@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Curvature;
+use super::layer_evidence::LayeredCurvature;
 use super::product::CurvatureProduct;
 use super::structure::LowRankPrecision;
 use super::subset::SubsetRanges;
@@ -65,6 +66,11 @@ impl LowRankCurvature {
         let mut all = self.values.clone();
         all.resize(self.vectors.rows(), 0.0);
         all
+    }
+
+    /// The eigenpairs, to see how they couple layers.
+    pub(super) fn layered(&self) -> LayeredCurvature<'_> {
+        LayeredCurvature::LowRank(&self.values, &self.vectors)
     }
 
     /// Multiplies the curvature by a factor.
