@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use riemla::curvature::{Laplace, LaplaceConfig, NamedArray, PrecisionParts, Structure};
+use riemla::curvature::{EigenReport, Laplace, LaplaceConfig, NamedArray, PrecisionParts, Structure};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,13 @@ struct PosteriorJson {
     log_marginal_likelihood: Option<f64>,
     #[serde(with = "any_number")]
     gradient_norm: f64,
+    #[serde(default)]
+    prior_settled: Option<bool>,
     refit_rounds: usize,
+    #[serde(default)]
+    refit_settled: Option<bool>,
+    #[serde(default)]
+    eigenpairs: Option<EigenReport>,
 }
 
 /// A model with its fitted Laplace approximation.
@@ -76,7 +82,10 @@ impl SavedPosterior {
             likelihood: self.laplace.likelihood,
             log_marginal_likelihood: self.laplace.log_marginal_likelihood,
             gradient_norm: self.laplace.gradient_norm,
+            prior_settled: self.laplace.prior_settled,
             refit_rounds: self.laplace.refit_rounds,
+            refit_settled: self.laplace.refit_settled,
+            eigenpairs: self.laplace.eigenpairs,
         };
         let theta = &self.laplace.theta;
         let mut tensors = vec![TensorRef::new("theta", vec![theta.len()], theta)];
@@ -112,7 +121,10 @@ impl SavedPosterior {
         let mut laplace = assemble().map_err(Error::content(&file))?;
         laplace.log_marginal_likelihood = json.log_marginal_likelihood;
         laplace.gradient_norm = json.gradient_norm;
+        laplace.prior_settled = json.prior_settled;
         laplace.refit_rounds = json.refit_rounds;
+        laplace.refit_settled = json.refit_settled;
+        laplace.eigenpairs = json.eigenpairs;
         let path = directory.join(DATA_FILE);
         let data = path.exists().then(|| TrainingData::read(&path)).transpose()?;
         Ok(Self { model, config: json.laplace, laplace, data })

@@ -129,7 +129,15 @@ fn state_dicts_of_any_float_type_and_prefix_are_imported() {
 #[test]
 fn a_posterior_comes_back_and_draws_the_same_bits() {
     let directory = tempfile::tempdir().unwrap();
-    let cases = [(Structure::Full, Subset::All), (Structure::Diagonal, Subset::LastLayer)];
+    let bias = || Subset::Parameters(vec!["0.bias".into(), "2.weight".into()]);
+    let cases = [
+        (Structure::Full, Subset::All),
+        (Structure::Diagonal, Subset::LastLayer),
+        (Structure::Kronecker, Subset::All),
+        (Structure::Kronecker, bias()),
+        (Structure::LowRank { rank: 5 }, Subset::All),
+        (Structure::LowRank { rank: 100 }, bias()),
+    ];
     for (i, (structure, subset)) in cases.into_iter().enumerate() {
         let path = directory.path().join(i.to_string());
         let saved = posterior(structure, subset);
@@ -141,14 +149,16 @@ fn a_posterior_comes_back_and_draws_the_same_bits() {
         assert_eq!(read.laplace.log_marginal_likelihood, saved.laplace.log_marginal_likelihood);
         let draw = |p: &SavedPosterior| p.laplace.draw_tangent(&mut stream(1, Purpose::Draw, 2));
         assert_eq!(draw(&read), draw(&saved));
+        assert_eq!(read.laplace.precision().parts(), saved.laplace.precision().parts());
+        assert_eq!(read.laplace.eigenpairs, saved.laplace.eigenpairs);
         let tensors = path.join("posterior.safetensors");
         let bytes = fs::read(&tensors).unwrap();
         fs::write(&tensors, &bytes[..bytes.len() - 8]).unwrap();
         assert!(matches!(SavedPosterior::read(&path), Err(Error::Truncated { .. })));
-        let mut zero = bytes.clone();
-        let end = zero.len();
-        zero[end - 8..].fill(0);
-        fs::write(&tensors, zero).unwrap();
+        let mut damaged = bytes.clone();
+        let end = damaged.len();
+        damaged[end - 8..].copy_from_slice(&f64::to_le_bytes(-9.0));
+        fs::write(&tensors, damaged).unwrap();
         assert!(matches!(SavedPosterior::read(&path), Err(Error::Content { .. })));
     }
 }

@@ -110,6 +110,7 @@ fn subset(text: &str) -> Result<Subset, String> {
 fn prior(text: &str) -> Result<PriorChoice, String> {
     Ok(match text {
         "auto" => PriorChoice::Optimize,
+        "per-layer" => PriorChoice::OptimizePerLayer,
         "model" => PriorChoice::Keep,
         value => {
             let value = positive(value).map_err(|_| "must be auto, per-layer, model, or a number above 0")?;

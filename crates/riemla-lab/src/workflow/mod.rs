@@ -1,12 +1,14 @@
 //! From files to files: what the commands of the program do, without arguments and terminal.
 //!
 //! [`train()`] or an import makes a model, [`fit()`] a posterior, [`sample()`] draws from it, and
-//! [`predict()`] uses them.
+//! [`predict()`]
+//! and [`evaluate()`] use them.
 
 mod calibration;
 mod diagnostics;
 pub mod draws;
 pub mod error;
+pub mod evaluate;
 mod fit;
 pub mod input;
 pub mod memory;
@@ -19,6 +21,7 @@ mod train;
 
 pub use diagnostics::{Diagnosis, Summary};
 pub use error::{Result, WorkflowError};
+pub use evaluate::{EvaluateConfig, Evaluation, evaluate};
 pub use fit::{FitConfig, Fitted, fit};
 pub use input::DataFiles;
 pub use predict::{PredictConfig, predict, predict_to_file};

@@ -95,7 +95,9 @@ impl ScoreKind {
         targets: &Targets,
         bootstrap: &Bootstrap,
     ) -> riemla::Result<Interval> {
-        bootstrap.interval(targets.len(), |rows| self.of(&some_rows(prediction, rows), &some_targets(targets, rows)))
+        bootstrap.interval(targets.len(), |rows| {
+            self.of(&some_rows(prediction, rows), &some_targets(targets, rows))
+        })
     }
 
     /// The difference of two predictions in this score, with its interval.

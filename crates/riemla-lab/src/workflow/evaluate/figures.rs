@@ -20,7 +20,11 @@ pub(super) fn reliability(evaluation: &Evaluation) -> riemla::Result<Vec<Figure>
     let Targets::Classes(labels) = &evaluation.targets else { return Ok(Vec::new()) };
     let diagram = |(method, p): (&MethodResult, &ClassPrediction)| {
         let bins = score::reliability_bins(&p.probabilities, p.classes, labels, BINS)?;
-        let bin = |b: &score::ReliabilityBin| ReliabilityBin { confidence: b.confidence, accuracy: b.accuracy, count: b.count };
+        let bin = |b: &score::ReliabilityBin| ReliabilityBin {
+            confidence: b.confidence,
+            accuracy: b.accuracy,
+            count: b.count,
+        };
         let diagram = ReliabilityDiagram::new(&method.name, bins.iter().map(bin).collect());
         Ok((diagram.to_svg(), diagram.caption()))
     };
@@ -66,14 +70,17 @@ pub(super) fn predicted(evaluation: &Evaluation) -> Option<Figure> {
 /// How unsure each method is, of known and of other data.
 pub(super) fn uncertainty(evaluation: &Evaluation) -> Vec<Figure> {
     let classes = matches!(evaluation.targets, Targets::Classes(_));
-    let label = if classes { "entropy of the prediction (nats)" } else { "standard deviation of the prediction" };
+    let label =
+        if classes { "entropy of the prediction (nats)" } else { "standard deviation of the prediction" };
     let all = evaluation.methods.iter().flat_map(|method| {
         let others = method.ood.iter().flat_map(|other| other.doubts.iter().copied());
         doubts(&method.prediction).into_iter().chain(others)
     });
     let top = all.fold(1e-9, f64::max);
     let histogram = |method: &MethodResult| {
-        let mut plot = Histogram::new(&method.name, label).range(0.0, top).values("test data", doubts(&method.prediction));
+        let mut plot = Histogram::new(&method.name, label)
+            .range(0.0, top)
+            .values("test data", doubts(&method.prediction));
         for other in &method.ood {
             plot = plot.values(short(&other.name), other.doubts.clone());
         }
@@ -97,5 +104,9 @@ pub(super) fn roc(evaluation: &Evaluation, which: usize) -> Option<Figure> {
         let points = thinned.map(|p| (p.false_positive_rate, p.true_positive_rate)).collect();
         chart = chart.series(Series::line(&method.name, points));
     }
-    Some((chart.to_svg(), "Rows are flagged as other data if the prediction is unsure; the curve runs over all thresholds.".into()))
+    Some((
+        chart.to_svg(),
+        "Rows are flagged as other data if the prediction is unsure; the curve runs over all thresholds."
+            .into(),
+    ))
 }

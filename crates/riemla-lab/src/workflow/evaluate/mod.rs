@@ -61,11 +61,13 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
         watch.begin(&format!("predicting with {name}"), 0);
         let prediction = way.predict(data.inputs())?;
         watch.begin(&format!("scoring {name}"), 0);
-        let interval = |kind: &super::scores::ScoreKind| kind.interval(&prediction, &targets, &config.bootstrap);
+        let interval =
+            |kind: &super::scores::ScoreKind| kind.interval(&prediction, &targets, &config.bootstrap);
         let scores = kinds(&targets).iter().map(interval).collect::<riemla::Result<_>>()?;
         let proper = &kinds(&targets)[1];
         let base = methods.first().map(|map| &map.prediction);
-        let gain = base.map(|map| proper.difference((&prediction, map), &targets, &config.bootstrap)).transpose()?;
+        let gain =
+            base.map(|map| proper.difference((&prediction, map), &targets, &config.bootstrap)).transpose()?;
         let mut ood = Vec::new();
         for (files, inputs) in config.ood.iter().zip(&others) {
             let name = files.data.display().to_string();
@@ -161,7 +163,8 @@ fn predictors(
     for name in [Method::La.name(), Method::LinLa.name()] {
         all.push((name.into(), Way::Draws(predictor(saved, directory, name)?)));
     }
-    for name in sets.iter().filter(|name| ![Method::La.name(), Method::LinLa.name()].contains(&name.as_str())) {
+    for name in sets.iter().filter(|name| ![Method::La.name(), Method::LinLa.name()].contains(&name.as_str()))
+    {
         all.push((name.clone(), Way::Draws(predictor(saved, directory, name)?)));
     }
     Ok(all)

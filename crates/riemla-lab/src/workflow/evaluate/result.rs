@@ -94,7 +94,11 @@ impl Evaluation {
             rows.push(std::iter::once(method.name.clone()).chain(cells).collect());
         }
         let percent = 100.0 * self.bootstrap.level;
-        format!("{}\n{} rows; ± is half the {percent:.0} % bootstrap interval.\n", aligned(&rows), self.targets.len())
+        format!(
+            "{}\n{} rows; ± is half the {percent:.0} % bootstrap interval.\n",
+            aligned(&rows),
+            self.targets.len()
+        )
     }
 }
 
