@@ -212,6 +212,16 @@ pub enum Error {
         /// One line per mismatch, each naming its tensor.
         problems: Vec<String>,
     },
+    /// A correct model that holds more than riemla has: every obstacle.
+    #[error("{file} cannot be imported: {}{}", problems.join("; "), supported_are(supported))]
+    Unsupported {
+        /// Which file.
+        file: String,
+        /// One line per obstacle, each naming its place.
+        problems: Vec<String>,
+        /// What can be imported; empty if that does not matter.
+        supported: &'static str,
+    },
     /// JSON that is not JSON, or lacks or misspells a field.
     #[error("{file}, line {line}, column {column}: {message}")]
     Json {
@@ -288,6 +298,10 @@ fn columns(missing: &[String], extra: &[String]) -> String {
     let missing = (!missing.is_empty()).then(|| format!("missing column {}", list(missing)));
     let extra = (!extra.is_empty()).then(|| format!("unexpected column {} (drop it)", list(extra)));
     missing.into_iter().chain(extra).collect::<Vec<_>>().join("; ")
+}
+
+fn supported_are(supported: &str) -> String {
+    if supported.is_empty() { String::new() } else { format!(". What can be imported: {supported}") }
 }
 
 fn advice(error: &std::io::Error) -> &'static str {
