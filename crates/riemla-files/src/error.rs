@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::words::{advice, columns, list, supported_are};
+
 /// What went wrong with a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -234,6 +236,18 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
+    /// TOML that is not TOML, or lacks or misspells a field.
+    #[error("{file}, line {line}, column {column}: {message}")]
+    Toml {
+        /// Which file.
+        file: String,
+        /// Line number, from 1.
+        line: usize,
+        /// Position in the line.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
     /// Written by another version of the format.
     #[error(
         "{file} has format version {found}, this program reads version {supported}; use the riemla that wrote it"
@@ -285,30 +299,4 @@ impl Error {
 /// How a path is written in messages.
 pub(crate) fn name(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// Up to ten names, then the number of those left out.
-fn list(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(10).map(|name| format!("`{name}`")).collect();
-    let more = names.len().saturating_sub(10);
-    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
-}
-
-fn columns(missing: &[String], extra: &[String]) -> String {
-    let missing = (!missing.is_empty()).then(|| format!("missing column {}", list(missing)));
-    let extra = (!extra.is_empty()).then(|| format!("unexpected column {} (drop it)", list(extra)));
-    missing.into_iter().chain(extra).collect::<Vec<_>>().join("; ")
-}
-
-fn supported_are(supported: &str) -> String {
-    if supported.is_empty() { String::new() } else { format!(". What can be imported: {supported}") }
-}
-
-fn advice(error: &std::io::Error) -> &'static str {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "; check the path",
-        std::io::ErrorKind::PermissionDenied => "; check the permissions",
-        std::io::ErrorKind::StorageFull => "; free some space, nothing was lost",
-        _ => "",
-    }
 }

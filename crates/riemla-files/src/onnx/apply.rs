@@ -113,11 +113,8 @@ impl State {
         if weights.dims.len() != 2 {
             return unsupported(format!("`{}` has dimensions {:?}, not 2", weights.origin, weights.dims));
         }
-        let weights = if transposed {
-            weights.clone()
-        } else {
-            weights.transposed(&[1, 0], &mut self.supply)?
-        };
+        let weights =
+            if transposed { weights.clone() } else { weights.transposed(&[1, 0], &mut self.supply)? };
         let weights = if alpha == 1.0 { weights } else { weights.scaled(alpha, &mut self.supply)? };
         let bias = bias.map(|bias| self.bias(bias, weights.dims[0], beta)).transpose()?;
         self.supply.take(weights.reals()?.len())?;
@@ -149,25 +146,29 @@ impl State {
     ) -> Result<Data> {
         let &[channels, inputs, height, width] = weights.dims.as_slice() else {
             let dims = &weights.dims;
-            return unsupported(format!("`{}` has dimensions {dims:?}; only images have layers", weights.origin));
+            return unsupported(format!(
+                "`{}` has dimensions {dims:?}; only images have layers",
+                weights.origin
+            ));
         };
         let (kernel, image) = ([height, width], self.chain.image(data)?);
         if inputs != image[0] || stated.is_some_and(|stated| stated != kernel) || channels == 0 {
-            let problem = format!("`{}` has dimensions {:?}, its input {image:?}", weights.origin, weights.dims);
+            let problem =
+                format!("`{}` has dimensions {:?}, its input {image:?}", weights.origin, weights.dims);
             return Err(Problem::Invalid(problem));
         }
         let padding = [0, 1].map(|axis| pad(padding, axis, image[axis + 1], kernel[axis], stride[axis]));
         let [Some(top), Some(left)] = padding else {
             return unsupported("auto_pad needs more padding on one side than on the other");
         };
-        let size = [window(image[1], kernel[0], stride[0], top), window(image[2], kernel[1], stride[1], left)];
+        let size =
+            [window(image[1], kernel[0], stride[0], top), window(image[2], kernel[1], stride[1], left)];
         let [Some(rows), Some(columns)] = size else {
             return Err(Problem::Invalid(format!("kernel {kernel:?} is larger than its input {image:?}")));
         };
         let bias = bias.map(|bias| self.bias(bias, channels, 1.0)).transpose()?;
         self.supply.take(weights.reals()?.len())?;
-        let spec =
-            LayerSpec::Conv2d { channels, kernel, stride, padding: [top, left], bias: bias.is_some() };
+        let spec = LayerSpec::Conv2d { channels, kernel, stride, padding: [top, left], bias: bias.is_some() };
         self.chain.windows(spec, Some(weights), bias, [channels, rows, columns])
     }
 

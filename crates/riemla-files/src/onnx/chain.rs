@@ -215,8 +215,11 @@ impl Chain {
         if !pure || !fits || values.len() != count || added.dims.len() > data.axes.len() + 1 {
             return Ok(None);
         }
-        let Some(Built { spec: LayerSpec::Linear { bias, .. } | LayerSpec::Conv2d { bias, .. }, bias: held, .. }) =
-            self.layers.last_mut()
+        let Some(Built {
+            spec: LayerSpec::Linear { bias, .. } | LayerSpec::Conv2d { bias, .. },
+            bias: held,
+            ..
+        }) = self.layers.last_mut()
         else {
             return Ok(None);
         };
@@ -254,7 +257,8 @@ impl Chain {
     pub fn finish(mut self, data: &Data) -> Result<(NetworkSpec, Vec<f64>, Vec<String>, bool)> {
         let (_, axis) = self.features(data)?;
         if !matches!(axis.as_slice(), [] | [(_, 1)]) {
-            let problem = "the outputs are in another order than the last layer's; leave out the last Transpose";
+            let problem =
+                "the outputs are in another order than the last layer's; leave out the last Transpose";
             return Err(Problem::Unsupported(problem.into()));
         }
         let dropped = self.drop_sigmoid();

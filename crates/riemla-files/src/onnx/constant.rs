@@ -22,8 +22,23 @@ pub mod data_type {
     pub const BFLOAT16: i64 = 16;
     /// Names in the order of their numbers.
     pub const NAMES: [&str; 17] = [
-        "UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING", "BOOL",
-        "FLOAT16", "DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16",
+        "UNDEFINED",
+        "FLOAT",
+        "UINT8",
+        "INT8",
+        "UINT16",
+        "INT16",
+        "INT32",
+        "INT64",
+        "STRING",
+        "BOOL",
+        "FLOAT16",
+        "DOUBLE",
+        "UINT32",
+        "UINT64",
+        "COMPLEX64",
+        "COMPLEX128",
+        "BFLOAT16",
     ];
 }
 use data_type::{BFLOAT16, BOOL, DOUBLE, FLOAT, FLOAT16, INT32, INT64, NAMES};
@@ -136,7 +151,8 @@ impl Constant {
             supply.take(count)?;
             from_raw(tensor.data_type, raw)
         } else {
-            let numbers = from_fields(tensor, supply).map_err(|Malformed(problem)| invalid(problem.into()))?;
+            let numbers =
+                from_fields(tensor, supply).map_err(|Malformed(problem)| invalid(problem.into()))?;
             let found = match &numbers {
                 Numbers::Real(values) => values.len(),
                 Numbers::Integer(values) => values.len(),

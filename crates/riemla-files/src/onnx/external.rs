@@ -43,16 +43,16 @@ pub fn read(tensor: &Tensor<'_>, bytes: usize, supply: &mut Supply) -> Result<Ve
 
 /// The path of a file beside the model; anything outside its directory is refused.
 fn locate(directory: Option<&Path>, location: &str) -> std::result::Result<PathBuf, String> {
-    let directory = directory.ok_or("its numbers are in a second file, but the model did not come from one")?;
+    let directory =
+        directory.ok_or("its numbers are in a second file, but the model did not come from one")?;
     let relative = Path::new(location);
     let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
     if !inside || location.is_empty() {
         return Err(format!("`{location}` is not a file in the model's directory; it is not opened"));
     }
     let resolve = |path: &Path| {
-        std::fs::canonicalize(path).map_err(|error| {
-            format!("cannot open `{location}`: {error}; it must lie beside the model")
-        })
+        std::fs::canonicalize(path)
+            .map_err(|error| format!("cannot open `{location}`: {error}; it must lie beside the model"))
     };
     let (directory, path) = (resolve(directory)?, resolve(&directory.join(relative))?);
     if path.starts_with(&directory) {

@@ -14,7 +14,8 @@ pub type Samples = Vec<f64>;
 /// Points at which functions are compared: dense where activations bend, and far out, where
 /// exporters switch to asymptotes.
 static POINTS: LazyLock<Samples> = LazyLock::new(|| {
-    const FAR: [f64; 14] = [9.0, 10.0, 12.0, 14.0, 16.0, 18.0, 19.5, 20.5, 22.0, 26.0, 32.0, 45.0, 64.0, 90.0];
+    const FAR: [f64; 14] =
+        [9.0, 10.0, 12.0, 14.0, 16.0, 18.0, 19.5, 20.5, 22.0, 26.0, 32.0, 45.0, 64.0, 90.0];
     let near = (0..=64).map(|i| 0.25 * f64::from(i) - 8.0);
     near.chain(FAR).chain(FAR.map(|point| -point)).collect()
 });

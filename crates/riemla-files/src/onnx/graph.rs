@@ -103,7 +103,10 @@ fn needed_nodes(
         }
     }
     if found.len() > MAX_NODES {
-        return invalid(format!("its output depends on {} operations, at most {MAX_NODES} can be", found.len()));
+        return invalid(format!(
+            "its output depends on {} operations, at most {MAX_NODES} can be",
+            found.len()
+        ));
     }
     let mut nodes: Vec<usize> = found.into_iter().collect();
     nodes.sort_unstable();

@@ -121,7 +121,8 @@ fn import(file: &str, bytes: &[u8], directory: Option<PathBuf>) -> FileResult<Im
         found => {
             let found = found.map_or("no version".into(), |found| format!("version {found}"));
             let (first, last) = (OPSETS.start(), OPSETS.end());
-            let problem = format!("{found} of the standard operators (opset); export it with {first} to {last}");
+            let problem =
+                format!("{found} of the standard operators (opset); export it with {first} to {last}");
             return Err(Error::Unsupported { file: file.into(), problems: vec![problem], supported: "" });
         }
     }

@@ -224,7 +224,9 @@ fn arithmetic_of_shapes<'n, 'a>(
 fn first_axis(attributes: &mut Attributes<'_, '_>) {
     let axis = attributes.integer("axis").unwrap_or(0);
     if !matches!(axis, 0 | -1) {
-        attributes.problems.push(format!("axis is {axis}; shapes can be taken apart and joined, data cannot"));
+        attributes
+            .problems
+            .push(format!("axis is {axis}; shapes can be taken apart and joined, data cannot"));
     }
 }
 

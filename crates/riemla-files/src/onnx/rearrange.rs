@@ -98,7 +98,12 @@ impl State {
         }
     }
 
-    pub(super) fn reshape(&mut self, known: &Known, target: &[Option<i64>], allow_zero: bool) -> Result<Known> {
+    pub(super) fn reshape(
+        &mut self,
+        known: &Known,
+        target: &[Option<i64>],
+        allow_zero: bool,
+    ) -> Result<Known> {
         match known {
             Known::Data(data) => {
                 self.chain.check(data)?;
@@ -177,9 +182,7 @@ impl State {
             return Err(Problem::Invalid(format!("perm {shown} is no order of {rank} axes")));
         };
         match known {
-            Known::Constant(constant) => {
-                constant.transposed(&places, &mut self.supply).map(Known::Constant)
-            }
+            Known::Constant(constant) => constant.transposed(&places, &mut self.supply).map(Known::Constant),
             Known::Data(_) if places[0] != 0 => unsupported("it moves the batch"),
             Known::Data(data) => {
                 self.chain.check(data)?;
@@ -202,7 +205,9 @@ impl State {
 
 fn no_bias(constant: &Constant) -> String {
     let Constant { origin, dims, .. } = constant;
-    format!("the constant `{origin}` of dimensions {dims:?} is neither a bias of the layer before nor a number")
+    format!(
+        "the constant `{origin}` of dimensions {dims:?} is neither a bias of the layer before nor a number"
+    )
 }
 
 /// Dimensions without the batch, and the number of axes for the batch; none for shapes.
