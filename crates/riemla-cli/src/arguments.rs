@@ -4,12 +4,26 @@
 use clap::{Parser, Subcommand};
 use riemla::posterior::Strength;
 
-use crate::commands::{demo::Demo, fit::Fit, predict::Predict, sample::Sample, train::Train};
+use crate::commands::demo::Demo;
+use crate::commands::evaluate::Evaluate;
+use crate::commands::fit::Fit;
+use crate::commands::import::{Export, Import};
+use crate::commands::inspect::Inspect;
+use crate::commands::predict::Predict;
+use crate::commands::sample::Sample;
+use crate::commands::shell::{Completions, Man};
+use crate::commands::train::Train;
 
 const AFTER_HELP: &str = "\
 Examples:
   riemla demo                      compare all methods on generated data, in seconds
-  riemla demo --json | jq .methods[].scores
+
+  From a table to calibrated predictions:
+  riemla train --data train.csv --target species --out model/      (or riemla import net.onnx)
+  riemla fit model/ --data train.csv --out posterior/
+  riemla sample posterior/
+  riemla evaluate posterior/ --data test.csv --report report.html
+  riemla predict posterior/ --data new.csv --out predictions.csv
 
 Exit codes:
     0  success
@@ -39,9 +53,15 @@ pub struct Arguments {
 pub enum Command {
     Demo(Demo),
     Train(Train),
+    Import(Import),
+    Export(Export),
     Fit(Fit),
     Sample(Sample),
     Predict(Predict),
+    Evaluate(Evaluate),
+    Inspect(Inspect),
+    Completions(Completions),
+    Man(Man),
 }
 
 fn threads(text: &str) -> Result<usize, String> {

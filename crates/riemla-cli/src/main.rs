@@ -38,8 +38,14 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.command {
         Command::Demo(demo) => commands::demo::run(demo, quiet),
         Command::Train(train) => commands::train::run(train, quiet),
+        Command::Import(import) => commands::import::run(import, quiet),
+        Command::Export(export) => commands::import::run_export(export, quiet),
         Command::Fit(fit) => commands::fit::run(fit, quiet),
         Command::Sample(sample) => commands::sample::run(sample, quiet),
         Command::Predict(predict) => commands::predict::run(predict, quiet),
+        Command::Evaluate(evaluate) => commands::evaluate::run(evaluate, quiet),
+        Command::Inspect(inspect) => commands::inspect::run(inspect),
+        Command::Completions(completions) => commands::shell::completions(completions),
+        Command::Man(man) => commands::shell::man(man),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::words::{advice, list, supported_are};
+
 /// What went wrong with a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -210,9 +212,31 @@ pub enum Error {
         /// One line per mismatch, each naming its tensor.
         problems: Vec<String>,
     },
+    /// A correct model that holds more than riemla has: every obstacle.
+    #[error("{file} cannot be imported: {}{}", problems.join("; "), supported_are(supported))]
+    Unsupported {
+        /// Which file.
+        file: String,
+        /// One line per obstacle, each naming its place.
+        problems: Vec<String>,
+        /// What can be imported; empty if that does not matter.
+        supported: &'static str,
+    },
     /// JSON that is not JSON, or lacks or misspells a field.
     #[error("{file}, line {line}, column {column}: {message}")]
     Json {
+        /// Which file.
+        file: String,
+        /// Line number, from 1.
+        line: usize,
+        /// Position in the line.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// TOML that is not TOML, or lacks or misspells a field.
+    #[error("{file}, line {line}, column {column}: {message}")]
+    Toml {
         /// Which file.
         file: String,
         /// Line number, from 1.
@@ -273,20 +297,4 @@ impl Error {
 /// How a path is written in messages.
 pub(crate) fn name(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// Up to ten names, then the number of those left out.
-fn list(names: &[String]) -> String {
-    let shown: Vec<String> = names.iter().take(10).map(|name| format!("`{name}`")).collect();
-    let more = names.len().saturating_sub(10);
-    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
-}
-
-fn advice(error: &std::io::Error) -> &'static str {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "; check the path",
-        std::io::ErrorKind::PermissionDenied => "; check the permissions",
-        std::io::ErrorKind::StorageFull => "; free some space, nothing was lost",
-        _ => "",
-    }
 }

@@ -155,8 +155,8 @@ impl Model {
         Ok(model)
     }
 
-    /// Checks that the parts fit together.
-    fn check(&self, file: &str) -> Result<()> {
+    /// Checks that the parts fit together; `file` is for messages.
+    pub fn check(&self, file: &str) -> Result<()> {
         let network = network(file, &self.network)?;
         riemla::error::check_len("weights", network.dim(), self.theta.len()).map_err(Error::content(file))?;
         riemla::error::check_finite("weights", &self.theta).map_err(Error::content(file))?;

@@ -54,6 +54,10 @@ pub struct Train {
     #[arg(long, value_name = "NAME", default_value = "tanh")]
     pub activation: ActivationName,
 
+    /// A file that describes the whole network instead (TOML or JSON, as for `riemla import`)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["hidden", "activation"])]
+    pub network: Option<PathBuf>,
+
     /// Prior precision (weight decay), or "auto" for the largest marginal likelihood
     #[arg(long, value_name = "VALUE", default_value = "auto", value_parser = precision)]
     pub prior_precision: Precision,
@@ -158,6 +162,7 @@ pub fn run(arguments: &Train, quiet: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
+    let network = arguments.network.as_deref().map(riemla_files::read_model_spec).transpose()?;
     Ok(TrainConfig {
         data: arguments.data.files(),
         task: arguments.task.map(|task| match task {
@@ -167,7 +172,7 @@ fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
         ignore: arguments.ignore.clone(),
         hidden: arguments.hidden.0.clone(),
         activation: arguments.activation.into(),
-        network: None,
+        network: network.map(|spec| spec.network),
         prior_precision: arguments.prior_precision.0,
         validation: arguments.validation,
         standardize: !arguments.no_standardize,

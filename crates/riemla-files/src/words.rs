@@ -1,0 +1,23 @@
+//! Pieces of error messages.
+
+/// Up to ten names, then the number of those left out.
+pub fn list(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(10).map(|name| format!("`{name}`")).collect();
+    let more = names.len().saturating_sub(10);
+    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}
+
+/// What can be imported, as the end of a message.
+pub fn supported_are(supported: &str) -> String {
+    if supported.is_empty() { String::new() } else { format!(". What can be imported: {supported}") }
+}
+
+/// What to do about an error of the system, as the end of a message.
+pub fn advice(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "; check the path",
+        std::io::ErrorKind::PermissionDenied => "; check the permissions",
+        std::io::ErrorKind::StorageFull => "; free some space, nothing was lost",
+        _ => "",
+    }
+}
