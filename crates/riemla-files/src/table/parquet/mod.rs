@@ -111,8 +111,10 @@ impl Part<'_> {
         let mut dictionary = Entries::new(self.field.physical);
         let mut wanted = chunk.values;
         while wanted > 0 {
-            let page =
-                page::page(&mut reader, chunk.codec, self.left).map_err(|problem| self.invalid(problem))?;
+            let page = page::page(&mut reader, chunk.codec, self.left);
+            let Some(page) = page.map_err(|problem| self.invalid(problem))? else {
+                return Err(Error::TooLarge { file: self.file.into(), limit: self.limit });
+            };
             match page.content {
                 Content::Dictionary => {
                     dictionary = Entries::new(self.field.physical);

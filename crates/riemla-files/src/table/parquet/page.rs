@@ -36,12 +36,12 @@ struct Header {
     plain: bool,
 }
 
-/// Reads the next page; at most `limit` bytes without compression.
-pub fn page<'a>(reader: &mut Reader<'a>, codec: i64, limit: u64) -> Result<Page<'a>> {
+/// Reads the next page; none if it has more than `limit` bytes without compression.
+pub fn page<'a>(reader: &mut Reader<'a>, codec: i64, limit: u64) -> Result<Option<Page<'a>>> {
     let header = header(reader)?;
     let bytes = reader.take(header.compressed).map_err(|_| "a page is cut short")?;
     if header.size as u64 > limit {
-        return Err(format!("a page has {} bytes, more than the limit allows", header.size));
+        return Ok(None);
     }
     let content = match header.kind {
         0 => Content::Data { levels: None },
@@ -64,7 +64,7 @@ pub fn page<'a>(reader: &mut Reader<'a>, codec: i64, limit: u64) -> Result<Page<
         }
         _ => decompress(codec, bytes, header.size)?,
     };
-    Ok(Page { content, values: header.values, encoding: header.encoding, bytes })
+    Ok(Some(Page { content, values: header.values, encoding: header.encoding, bytes }))
 }
 
 fn header(reader: &mut Reader<'_>) -> Result<Header> {
