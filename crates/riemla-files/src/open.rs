@@ -34,6 +34,8 @@ pub enum Format {
     Npy,
     /// Several arrays of numpy.
     Npz,
+    /// Columns of numbers and text.
+    Parquet,
     /// Images or labels in the format of MNIST.
     Idx,
 }
@@ -88,6 +90,7 @@ impl Source {
         match self.start.as_slice() {
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Format::Npy,
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Format::Npz,
+            [b'P', b'A', b'R', b'1', ..] => Format::Parquet,
             [0, 0, 8..=14, count, ..] if *count > 0 => Format::Idx,
             _ => Format::Csv,
         }

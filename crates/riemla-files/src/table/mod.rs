@@ -1,8 +1,9 @@
-//! Tabular data: named columns of numbers or text, from CSV, NPY or NPZ.
+//! Tabular data: named columns of numbers or text, from CSV, NPY, NPZ or Parquet.
 
 mod csv;
 mod npy;
 mod npz;
+mod parquet;
 
 use std::path::Path;
 
@@ -91,7 +92,7 @@ impl Table {
     }
 }
 
-/// Reads a whole table. The format is recognised by content: NPY, NPZ, otherwise CSV; any of
+/// Reads a whole table. The format is recognised by content: NPY, NPZ, Parquet, otherwise CSV; any of
 /// them may be compressed with gzip.
 pub fn read_table(path: &Path, options: ReadOptions) -> Result<Table> {
     read_table_from(Source::open(path, options)?, &[])
@@ -103,6 +104,7 @@ pub fn read_table_from(source: Source, text: &[String]) -> Result<Table> {
     match source.format() {
         Format::Npy => npy::read_table(source),
         Format::Npz => npz::read_table(source),
+        Format::Parquet => parquet::read_table(source),
         Format::Csv | Format::Idx => {
             let mut reader = CsvReader::new(source, text)?;
             let file = reader.name().to_string();

@@ -224,6 +224,7 @@ fn data(path: &Path) -> Result<Description> {
     let kind = match format {
         Format::Npy => "table (NPY)",
         Format::Npz => "table (NPZ)",
+        Format::Parquet => "table (Parquet)",
         _ => "table (CSV)",
     };
     let columns: Vec<String> = table.columns.iter().map(column).collect();
