@@ -4,6 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use riemla_lab::demo::{DemoError, OutputError};
+use riemla_lab::workflow::WorkflowError;
 
 use crate::{FAILED, INTERRUPTED};
 
@@ -33,13 +34,17 @@ pub fn show(error: &anyhow::Error) -> ExitCode {
     if let Some(remedy) = remedy(error) {
         eprintln!("  help: {remedy}");
     }
-    let interrupted = matches!(error.downcast_ref(), Some(DemoError::Interrupted));
+    let interrupted = matches!(error.downcast_ref(), Some(DemoError::Interrupted))
+        || matches!(error.downcast_ref(), Some(WorkflowError::Interrupted));
     ExitCode::from(if interrupted { INTERRUPTED } else { FAILED })
 }
 
 fn remedy(error: &anyhow::Error) -> Option<&'static str> {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return Some(failure.remedy);
+    }
+    if let Some(riemla_files::Error::Exists { .. }) = error.downcast_ref() {
+        return Some("add --force to replace it");
     }
     Some(match error.downcast_ref::<OutputError>()? {
         OutputError::Foreign { .. } => {

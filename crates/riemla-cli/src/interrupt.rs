@@ -1,5 +1,6 @@
 //! Ctrl-C: the first asks the run to end, the second ends the process.
 
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
@@ -15,9 +16,14 @@ pub fn stop_flag(quiet: bool) -> anyhow::Result<&'static AtomicBool> {
             std::process::exit(i32::from(INTERRUPTED));
         }
         if !quiet {
-            eprintln!("\nEnding after the draws under way; press Ctrl-C again to abort.");
+            eprintln!("\nEnding and keeping what is finished; press Ctrl-C again to abort.");
         }
     })
     .context(Failure::new("cannot listen for Ctrl-C", "this is a limit of the system; please report it"))?;
     Ok(&STOP)
+}
+
+/// Success, or the code of an interrupted run.
+pub fn code(stop: &AtomicBool) -> ExitCode {
+    if stop.load(Ordering::Relaxed) { INTERRUPTED.into() } else { ExitCode::SUCCESS }
 }

@@ -1,9 +1,10 @@
 //! The command `riemla`: arguments to typed settings, settings to the lab, results to the user.
 
 mod arguments;
-mod demo;
+mod commands;
 mod failure;
 mod interrupt;
+mod output;
 mod progress;
 
 use std::process::ExitCode;
@@ -33,7 +34,18 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             .build_global()
             .context(Failure::new("cannot start the threads", "ask for fewer with --threads"))?;
     }
+    let quiet = arguments.quiet;
     match &arguments.command {
-        Command::Demo(demo) => demo::run(demo, arguments.quiet),
+        Command::Demo(demo) => commands::demo::run(demo, quiet),
+        Command::Train(train) => commands::train::run(train, quiet),
+        Command::Import(import) => commands::import::run(import, quiet),
+        Command::Export(export) => commands::import::run_export(export, quiet),
+        Command::Fit(fit) => commands::fit::run(fit, quiet),
+        Command::Sample(sample) => commands::sample::run(sample, quiet),
+        Command::Predict(predict) => commands::predict::run(predict, quiet),
+        Command::Evaluate(evaluate) => commands::evaluate::run(evaluate, quiet),
+        Command::Inspect(inspect) => commands::inspect::run(inspect),
+        Command::Completions(completions) => commands::shell::completions(completions),
+        Command::Man(man) => commands::shell::man(man),
     }
 }

@@ -71,6 +71,18 @@ pub fn write_directory(
     Ok(())
 }
 
+/// Checks, before long work, that a directory can be written later: nothing is in the way, or it
+/// may be replaced, and its parent can be made and written to.
+pub fn check_free(path: &Path, existing: Existing) -> Result<()> {
+    let file = name(path);
+    if existing == Existing::Refuse && is_occupied(path) {
+        return Err(Error::Exists { file });
+    }
+    fs::create_dir_all(parent(path)).map_err(Error::io(&file, "make its parent directory"))?;
+    let probe = Temporary(temporary_beside(path));
+    fs::create_dir(&probe.0).map_err(Error::io(&file, "write beside it"))
+}
+
 /// Whether something other than an empty directory is there.
 fn is_occupied(path: &Path) -> bool {
     match fs::read_dir(path) {

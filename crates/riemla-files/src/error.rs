@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::words::{advice, columns, list, supported_are};
+use crate::words::{advice, list, supported_are};
 
 /// What went wrong with a file.
 #[derive(Debug, thiserror::Error)]
@@ -114,8 +114,8 @@ pub enum Error {
     },
     /// Text where a number is needed.
     #[error(
-        "{file}, line {line}, column `{column}`: `{value}` is not a number; features and real targets must be \
-         numbers: drop the column or encode it as numbers"
+        "{file}, line {line}, column `{column}`: `{value}` is not a number, but this column \
+         must be one: correct it, or train without the column"
     )]
     Text {
         /// Which file.
@@ -127,15 +127,13 @@ pub enum Error {
         /// What stands there.
         value: String,
     },
-    /// Columns that do not fit what is needed.
-    #[error("{file}: {}; columns there: {}", columns(missing, extra), list(present))]
+    /// Columns that are needed but not there.
+    #[error("{file}: missing column {}; columns there: {}", list(missing), list(present))]
     Columns {
         /// Which file.
         file: String,
         /// Needed but not there.
         missing: Vec<String>,
-        /// There but not needed.
-        extra: Vec<String>,
         /// All that are there.
         present: Vec<String>,
     },
@@ -149,10 +147,10 @@ pub enum Error {
         /// What is wrong, and the remedy.
         problem: String,
     },
-    /// Class labels that the model was not trained on.
+    /// Classes or categories that the model was not trained on.
     #[error(
-        "{file}, line {line}, column `{column}`: unknown class {}; the model knows {}; \
-         remove these rows or train with them",
+        "{file}, line {line}, column `{column}`: unknown {}; the model knows {}; \
+         remove these rows, or train with them",
         list(unknown),
         list(known)
     )]
@@ -163,9 +161,9 @@ pub enum Error {
         line: u64,
         /// Name of the column.
         column: String,
-        /// All unknown classes of the file.
+        /// All unknown ones of the file.
         unknown: Vec<String>,
-        /// The classes of the model.
+        /// The ones of the model.
         known: Vec<String>,
     },
     /// A label outside the expected range.

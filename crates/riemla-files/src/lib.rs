@@ -5,10 +5,11 @@
 //! put complete files in place in one step. Errors name the file, the place in it and the remedy.
 
 pub mod atomic;
+pub mod data;
 pub mod encoding;
 mod error;
 pub mod idx;
-mod json;
+pub mod json;
 pub mod model;
 pub mod onnx;
 mod open;
@@ -21,12 +22,13 @@ pub mod tensors;
 mod words;
 
 pub use atomic::Existing;
+pub use data::TrainingData;
 pub use encoding::{Encoding, EncodingOptions, Task};
 pub use error::{Error, Result};
 pub use idx::{LabelRange, read_images};
-pub use model::{Model, TrainingRecord};
+pub use model::{HeldOut, Model, TrainingRecord};
 pub use onnx::{ImportedNetwork, import_onnx};
-pub use open::{ReadOptions, Source};
+pub use open::{Format, ReadOptions, Source};
 pub use posterior::SavedPosterior;
 pub use samples::{RunInfo, SampleStore};
 pub use spec::{ModelSpec, read_model_spec};

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use riemla::data::Dataset;
 use riemla::nn::NetworkSpec;
 use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::{Existing, write_directory};
+use crate::data::{TrainingData, crc32};
 use crate::error::name;
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
 use crate::spec::network;
@@ -38,6 +40,49 @@ pub struct TrainingRecord {
     pub iterations: usize,
     /// How training ended.
     pub status: String,
+    /// The rows that were not trained on; none if all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<HeldOut>,
+}
+
+/// Which rows of a table were held out of training, so that a later fit can do the same.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldOut {
+    /// How many rows.
+    pub rows: usize,
+    /// Seed of the random choice.
+    pub seed: u64,
+    /// Of how many rows.
+    pub of: usize,
+    /// CRC-32 of these rows after encoding.
+    pub crc32: u32,
+}
+
+impl HeldOut {
+    /// Splits data the way it was split for training; none if they are other data.
+    pub fn split(&self, data: &Dataset) -> Option<TrainingData> {
+        (data.len() == self.of && crc32(data) == self.crc32).then(|| self.parts(data)).flatten()
+    }
+
+    /// The rows of a table that are left for training when `held_out` of them are held out.
+    pub fn trained_rows(of: usize, held_out: usize, seed: u64) -> Option<Vec<usize>> {
+        let sizes = [of.checked_sub(held_out)?, held_out];
+        riemla::data::split(of, &sizes, seed).ok()?.into_iter().next()
+    }
+
+    /// Chooses `rows` rows to hold out.
+    pub fn choose(data: &Dataset, rows: usize, seed: u64) -> Option<(Self, TrainingData)> {
+        let chosen = Self { rows, seed, of: data.len(), crc32: crc32(data) };
+        chosen.parts(data).map(|parts| (chosen, parts))
+    }
+
+    fn parts(&self, data: &Dataset) -> Option<TrainingData> {
+        let sizes = [data.len().checked_sub(self.rows)?, self.rows];
+        let rows = riemla::data::split(data.len(), &sizes, self.seed).ok()?;
+        let part = |k: usize| data.select(&rows[k]).ok();
+        Some(TrainingData { train: part(0)?, validation: Some(part(1)?) })
+    }
 }
 
 /// A trained network with all that is needed to use it.
@@ -110,8 +155,8 @@ impl Model {
         Ok(model)
     }
 
-    /// Checks that the parts fit together.
-    fn check(&self, file: &str) -> Result<()> {
+    /// Checks that the parts fit together; `file` is for messages.
+    pub fn check(&self, file: &str) -> Result<()> {
         let network = network(file, &self.network)?;
         riemla::error::check_len("weights", network.dim(), self.theta.len()).map_err(Error::content(file))?;
         riemla::error::check_finite("weights", &self.theta).map_err(Error::content(file))?;
@@ -120,8 +165,8 @@ impl Model {
         let Some(encoding) = &self.encoding else { return Ok(()) };
         encoding.check(file)?;
         let shape = |what, expected, found| Error::content(file)(riemla::Error::shape(what, expected, found));
-        if encoding.features.len() != network.inputs() {
-            return Err(shape("features of the encoding", network.inputs(), encoding.features.len()));
+        if encoding.width() != network.inputs() {
+            return Err(shape("inputs of the encoding", network.inputs(), encoding.width()));
         }
         match (encoding.classes(), self.likelihood.classes(network.outputs())) {
             (Some(classes), Some(expected)) if classes.len() != expected => {

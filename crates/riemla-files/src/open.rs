@@ -25,6 +25,21 @@ impl Default for ReadOptions {
     }
 }
 
+/// Formats of data that are told by their first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Text with a header row: whatever is none of the others.
+    Csv,
+    /// One array of numpy.
+    Npy,
+    /// Several arrays of numpy.
+    Npz,
+    /// Images or labels in the format of MNIST.
+    Idx,
+    /// A table of Parquet.
+    Parquet,
+}
+
 /// A source of bytes with the name it has in messages: a file, or standard input.
 pub struct Source {
     pub(crate) file: String,
@@ -68,6 +83,17 @@ impl Source {
     pub(crate) fn plain(file: String, bytes: Vec<u8>, options: ReadOptions) -> Self {
         let start = bytes[..bytes.len().min(8)].to_vec();
         Self { file, start, reader: Box::new(io::Cursor::new(bytes)), options }
+    }
+
+    /// What the first bytes say it is.
+    pub fn format(&self) -> Format {
+        match self.start.as_slice() {
+            [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Format::Npy,
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Format::Npz,
+            [b'P', b'A', b'R', b'1', ..] => Format::Parquet,
+            [0, 0, 8..=14, count, ..] if *count > 0 => Format::Idx,
+            _ => Format::Csv,
+        }
     }
 
     /// The name in messages.

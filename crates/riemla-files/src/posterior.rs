@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use riemla::curvature::{Laplace, LaplaceConfig, NamedArray, PrecisionParts, Structure};
+use riemla::curvature::{EigenReport, Laplace, LaplaceConfig, NamedArray, PrecisionParts, Structure};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic::{Existing, write_directory};
+use crate::data::{DATA_FILE, TrainingData};
 use crate::error::name;
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
 use crate::model::Model;
@@ -33,7 +34,13 @@ struct PosteriorJson {
     log_marginal_likelihood: Option<f64>,
     #[serde(with = "any_number")]
     gradient_norm: f64,
+    #[serde(default)]
+    prior_settled: Option<bool>,
     refit_rounds: usize,
+    #[serde(default)]
+    refit_settled: Option<bool>,
+    #[serde(default)]
+    eigenpairs: Option<EigenReport>,
 }
 
 /// A model with its fitted Laplace approximation.
@@ -45,9 +52,19 @@ pub struct SavedPosterior {
     pub config: LaplaceConfig,
     /// The approximation, its draws having the same bits as before it was saved.
     pub laplace: Laplace,
+    /// The data of the fit, unless they were left out.
+    pub data: Option<TrainingData>,
 }
 
 impl SavedPosterior {
+    /// The prior in force, in the words of a user.
+    pub fn prior_precision(&self) -> PriorPrecision {
+        match Network::new(&self.model.network) {
+            Ok(network) => precision_of(&self.laplace.prior, &network),
+            Err(_) => self.model.prior_precision.clone(),
+        }
+    }
+
     /// Writes a posterior directory in one step: the model's files, and those of the Gaussian.
     pub fn write(&self, directory: &Path, existing: Existing) -> Result<()> {
         let file = name(directory);
@@ -65,7 +82,10 @@ impl SavedPosterior {
             likelihood: self.laplace.likelihood,
             log_marginal_likelihood: self.laplace.log_marginal_likelihood,
             gradient_norm: self.laplace.gradient_norm,
+            prior_settled: self.laplace.prior_settled,
             refit_rounds: self.laplace.refit_rounds,
+            refit_settled: self.laplace.refit_settled,
+            eigenpairs: self.laplace.eigenpairs,
         };
         let theta = &self.laplace.theta;
         let mut tensors = vec![TensorRef::new("theta", vec![theta.len()], theta)];
@@ -75,6 +95,9 @@ impl SavedPosterior {
         write_directory(directory, existing, |temporary| {
             self.model.write_into(temporary)?;
             write_tensors(&temporary.join(TENSORS_FILE), &tensors)?;
+            if let Some(data) = &self.data {
+                data.write(&temporary.join(DATA_FILE))?;
+            }
             write_json(&temporary.join(POSTERIOR_FILE), &json)
         })
     }
@@ -98,8 +121,13 @@ impl SavedPosterior {
         let mut laplace = assemble().map_err(Error::content(&file))?;
         laplace.log_marginal_likelihood = json.log_marginal_likelihood;
         laplace.gradient_norm = json.gradient_norm;
+        laplace.prior_settled = json.prior_settled;
         laplace.refit_rounds = json.refit_rounds;
-        Ok(Self { model, config: json.laplace, laplace })
+        laplace.refit_settled = json.refit_settled;
+        laplace.eigenpairs = json.eigenpairs;
+        let path = directory.join(DATA_FILE);
+        let data = path.exists().then(|| TrainingData::read(&path)).transpose()?;
+        Ok(Self { model, config: json.laplace, laplace, data })
     }
 }
 

@@ -7,13 +7,6 @@ pub fn list(names: &[String]) -> String {
     if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
 }
 
-/// Which columns are missing and which are too many.
-pub fn columns(missing: &[String], extra: &[String]) -> String {
-    let missing = (!missing.is_empty()).then(|| format!("missing column {}", list(missing)));
-    let extra = (!extra.is_empty()).then(|| format!("unexpected column {} (drop it)", list(extra)));
-    missing.into_iter().chain(extra).collect::<Vec<_>>().join("; ")
-}
-
 /// What can be imported, as the end of a message.
 pub fn supported_are(supported: &str) -> String {
     if supported.is_empty() { String::new() } else { format!(". What can be imported: {supported}") }

@@ -8,12 +8,13 @@ use std::path::Path;
 
 use common::{draws, model, posterior, run};
 use riemla::curvature::{Structure, Subset};
+use riemla::data::toy::two_moons;
 use riemla::nn::{Activation, NetworkSpec};
 use riemla::objective::PriorPrecision;
 use riemla::random::{Purpose, stream};
 use riemla_files::samples::{read_samples, write_samples};
 use riemla_files::tensors::{TensorFile, TensorRef, write_tensors};
-use riemla_files::{Error, Existing, Model, SavedPosterior, import_state_dict, write_state_dict};
+use riemla_files::{Error, Existing, HeldOut, Model, SavedPosterior, import_state_dict, write_state_dict};
 use safetensors::tensor::{Dtype, TensorView};
 
 fn replace(path: &Path, from: &str, to: &str) {
@@ -128,25 +129,36 @@ fn state_dicts_of_any_float_type_and_prefix_are_imported() {
 #[test]
 fn a_posterior_comes_back_and_draws_the_same_bits() {
     let directory = tempfile::tempdir().unwrap();
-    let cases = [(Structure::Full, Subset::All), (Structure::Diagonal, Subset::LastLayer)];
+    let bias = || Subset::Parameters(vec!["0.bias".into(), "2.weight".into()]);
+    let cases = [
+        (Structure::Full, Subset::All),
+        (Structure::Diagonal, Subset::LastLayer),
+        (Structure::Kronecker, Subset::All),
+        (Structure::Kronecker, bias()),
+        (Structure::LowRank { rank: 5 }, Subset::All),
+        (Structure::LowRank { rank: 100 }, bias()),
+    ];
     for (i, (structure, subset)) in cases.into_iter().enumerate() {
         let path = directory.path().join(i.to_string());
         let saved = posterior(structure, subset);
         saved.write(&path, Existing::Refuse).unwrap();
         let read = SavedPosterior::read(&path).unwrap();
         assert_eq!((&read.model, &read.config), (&saved.model, &saved.config));
+        assert_eq!(read.data, saved.data);
         assert_eq!(read.laplace.prior, saved.laplace.prior);
         assert_eq!(read.laplace.log_marginal_likelihood, saved.laplace.log_marginal_likelihood);
         let draw = |p: &SavedPosterior| p.laplace.draw_tangent(&mut stream(1, Purpose::Draw, 2));
         assert_eq!(draw(&read), draw(&saved));
+        assert_eq!(read.laplace.precision().parts(), saved.laplace.precision().parts());
+        assert_eq!(read.laplace.eigenpairs, saved.laplace.eigenpairs);
         let tensors = path.join("posterior.safetensors");
         let bytes = fs::read(&tensors).unwrap();
         fs::write(&tensors, &bytes[..bytes.len() - 8]).unwrap();
         assert!(matches!(SavedPosterior::read(&path), Err(Error::Truncated { .. })));
-        let mut zero = bytes.clone();
-        let end = zero.len();
-        zero[end - 8..].fill(0);
-        fs::write(&tensors, zero).unwrap();
+        let mut damaged = bytes.clone();
+        let end = damaged.len();
+        damaged[end - 8..].copy_from_slice(&f64::to_le_bytes(-9.0));
+        fs::write(&tensors, damaged).unwrap();
         assert!(matches!(SavedPosterior::read(&path), Err(Error::Content { .. })));
     }
 }
@@ -168,4 +180,15 @@ fn samples_come_back_and_leftovers_are_ignored() {
     assert!(matches!(read_samples(directory.path()), Err(Error::Json { line: 1, .. })));
     fs::write(&lines, "").unwrap();
     assert!(matches!(read_samples(directory.path()), Err(Error::Mismatch { .. })));
+}
+
+#[test]
+fn held_out_rows_are_found_again_only_in_the_same_data() {
+    let data = two_moons(20, 0.2, 1).unwrap();
+    let (held_out, parts) = HeldOut::choose(&data, 5, 7).unwrap();
+    assert_eq!((parts.train.len(), parts.validation.as_ref().map(|v| v.len())), (15, Some(5)));
+    assert_eq!(held_out.split(&data), Some(parts));
+    assert_eq!(held_out.split(&two_moons(20, 0.2, 2).unwrap()), None);
+    assert_eq!(held_out.split(&two_moons(21, 0.2, 1).unwrap()), None);
+    assert!(HeldOut::choose(&data, 21, 7).is_none());
 }

@@ -221,12 +221,11 @@ fn later_tables_that_do_not_fit_are_refused() {
     assert!(unknown.to_string().contains("`lily`, `rose, red`"));
     let columns = encoding.inputs(&table("length,height,id\n1,1,7\n").unwrap()).unwrap_err();
     match &columns {
-        Error::Columns { missing, extra, .. } => {
-            assert_eq!(missing, &["width"]);
-            assert_eq!(extra, &["height", "id"]);
-        }
+        Error::Columns { missing, .. } => assert_eq!(missing, &["width"]),
         other => panic!("{other}"),
     }
+    let more = encoding.inputs(&table("id,length,width\n7,1,1\n").unwrap()).unwrap();
+    assert_eq!(more, encoding.inputs(&table("length,width\n1,1\n").unwrap()).unwrap());
     let no_target = encoding.dataset(&table("length,width\n1,1\n").unwrap());
     assert!(matches!(no_target, Err(Error::Columns { missing, .. }) if missing == ["kind"]));
     let text = encoding.inputs(&table("length,width\n1,1\nlong,1\n").unwrap());
@@ -235,4 +234,32 @@ fn later_tables_that_do_not_fit_are_refused() {
     assert!(matches!(Encoding::fit(&table(FLOWERS).unwrap(), &absent), Err(Error::Columns { .. })));
     let huge = classify("x,y\n1e308,0\n-1e308,1\n");
     assert!(matches!(huge, Err(Error::Column { .. })));
+}
+
+#[test]
+fn text_features_become_one_input_per_category() {
+    let encoding = classify("color,size,kind\nred,1,a\nblue,3,b\nred,2,a\n").unwrap();
+    assert_eq!(encoding.width(), 3);
+    let data = encoding.dataset(&table("color,size,kind\nblue,2,b\nred,2,a\n").unwrap()).unwrap();
+    assert_eq!(data.inputs(), [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+    assert_eq!(encoding.text_columns(), ["color", "kind"]);
+    let unknown = encoding.inputs(&table("color,size\nred,1\ngreen,1\n").unwrap()).unwrap_err();
+    assert!(
+        matches!(&unknown, Error::UnknownClass { line: 3, column, .. } if column == "color"),
+        "{unknown}"
+    );
+    let rows: String = (0..200).map(|i| format!("name{i},{}\n", i % 2)).collect();
+    let names = classify(&format!("x,y\n{rows}")).unwrap_err();
+    assert!(names.to_string().contains("200 different values") && names.to_string().contains("--ignore"));
+}
+
+#[test]
+fn columns_that_are_not_wanted_may_hold_anything() {
+    let text = "x,note,y\n1,,2\n3,NaN,\n";
+    let source = Source::from_reader("t.csv", std::io::Cursor::new(text), ReadOptions::default()).unwrap();
+    let mut reader = CsvReader::new(source, &[]).unwrap().only(&["x".into(), "z".into()], &["y".into()]);
+    let table = reader.next_chunk(10).unwrap().unwrap();
+    assert_eq!((table.names(), table.rows), (vec!["x".to_string(), "y".into()], 2));
+    assert_eq!(table.column("y").unwrap().values, Values::Strings(vec!["2".into(), String::new()]));
+    assert_eq!(table.numbers("x").unwrap(), [1.0, 3.0]);
 }

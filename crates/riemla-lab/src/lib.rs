@@ -3,3 +3,5 @@
 pub mod demo;
 pub mod plot;
 pub mod report;
+pub mod watch;
+pub mod workflow;

@@ -23,6 +23,8 @@ pub enum Purpose {
     Data = 5,
     /// Splits of data sets.
     Split = 6,
+    /// Resampled test rows.
+    Bootstrap = 7,
 }
 
 /// The stream number `index` for one purpose under one seed.

@@ -19,7 +19,7 @@ const LINES: [&[&str]; 10] = [
 ];
 
 /// Leaves: useful without the rest of the library, so they know even less than their line allows.
-const LEAVES: [(&str, &[&str]); 2] = [("ode", &["error", "linalg"]), ("score", &["error"])];
+const LEAVES: [(&str, &[&str]); 2] = [("ode", &["error", "linalg"]), ("score", &["error", "random"])];
 
 /// What pure computation has no use for: printing, clocks, hidden randomness, the environment.
 const FORBIDDEN: [&str; 8] =

@@ -8,4 +8,4 @@ pub use record::{DrawRecord, RunInfo};
 pub use set::{
     SAMPLES_FILE, SAMPLES_LINES_FILE, SAMPLES_TENSORS_FILE, SavedSamples, read_samples, write_samples,
 };
-pub use store::SampleStore;
+pub use store::{LogSummary, SampleStore, inspect_log};

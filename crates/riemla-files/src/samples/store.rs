@@ -195,6 +195,30 @@ impl SampleStore {
     }
 }
 
+/// What a log holds, without changing it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogSummary {
+    /// The run the draws belong to.
+    pub run: RunInfo,
+    /// Number of complete draws.
+    pub draws: usize,
+    /// Bytes of damaged or incomplete records.
+    pub dropped_bytes: u64,
+}
+
+/// Looks into a log that may be of any run, and may be written to by another process.
+pub fn inspect_log(path: &Path) -> Result<LogSummary> {
+    let text = name(path);
+    let action = "read the draws in it";
+    let mut file = File::open(path).map_err(Error::io(&text, action))?;
+    let length = file.metadata().map_err(Error::io(&text, action))?.len();
+    let (run, start) = read_header(&mut file, &text, length)?;
+    let mut store =
+        SampleStore { path: path.into(), file, run, places: BTreeMap::new(), end: start, dropped: 0 };
+    store.scan(start, length).map_err(Error::io(&text, action))?;
+    Ok(LogSummary { draws: store.len(), dropped_bytes: store.dropped, run: store.run })
+}
+
 /// Magic, length and checksum of the JSON, the JSON.
 fn header_bytes(run: &RunInfo) -> Vec<u8> {
     let json = serde_json::to_vec(run).unwrap_or_default();
@@ -205,8 +229,8 @@ fn header_bytes(run: &RunInfo) -> Vec<u8> {
     header
 }
 
-/// Checks the header; returns where it ends.
-fn check_header(file: &mut File, text: &str, length: u64, run: &RunInfo) -> Result<u64> {
+/// Reads the header; returns the run and where the header ends.
+fn read_header(file: &mut File, text: &str, length: u64) -> Result<(RunInfo, u64)> {
     let invalid =
         |problem: &str| Error::format(text, "draws", format!("{problem}; remove it to start again"));
     let action = "read the draws in it";
@@ -225,10 +249,15 @@ fn check_header(file: &mut File, text: &str, length: u64, run: &RunInfo) -> Resu
     if crc32fast::hash(&json) != crc {
         return Err(invalid("its header is damaged"));
     }
-    let found: RunInfo = parse_json(text, &json)?;
+    Ok((parse_json(text, &json)?, FRAME + size))
+}
+
+/// Checks that the header is of the run; returns where it ends.
+fn check_header(file: &mut File, text: &str, length: u64, run: &RunInfo) -> Result<u64> {
+    let (found, end) = read_header(file, text, length)?;
     let differences = run.differences(&found);
     if differences.is_empty() {
-        return Ok(FRAME + size);
+        return Ok(end);
     }
     Err(Error::Mismatch {
         file: text.into(),

@@ -16,8 +16,21 @@ pub struct CsvReader {
     file: String,
     reader: csv::Reader<Box<dyn std::io::Read + Send>>,
     header: Vec<String>,
-    text: Vec<bool>,
+    reading: Vec<Reading>,
     record: csv::ByteRecord,
+}
+
+/// What is made of a column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Numbers if all entries are, else text.
+    Guess,
+    /// Text.
+    Text,
+    /// Text that may be empty.
+    Verbatim,
+    /// Nothing.
+    Skip,
 }
 
 /// The entries of one column as they stand in the file.
@@ -60,8 +73,22 @@ impl CsvReader {
         let header = header.iter().map(|field| utf8(&file, 1, field).map(str::to_string));
         let header: Vec<String> = header.collect::<Result<_>>()?;
         check_header(&file, &header)?;
-        let text = header.iter().map(|name| text.contains(name)).collect();
-        Ok(Self { file, reader, header, text, record: csv::ByteRecord::new() })
+        let reading = |name| if text.contains(name) { Reading::Text } else { Reading::Guess };
+        let reading = header.iter().map(reading).collect();
+        Ok(Self { file, reader, header, reading, record: csv::ByteRecord::new() })
+    }
+
+    /// Only these columns, and those to be copied as they are (even if empty), as far as they are
+    /// there: what stands in others does not matter.
+    pub fn only(mut self, names: &[String], copied: &[String]) -> Self {
+        for (name, reading) in self.header.iter().zip(&mut self.reading) {
+            *reading = match (names.contains(name), copied.contains(name)) {
+                (true, _) => *reading,
+                (false, true) => Reading::Verbatim,
+                (false, false) => Reading::Skip,
+            };
+        }
+        self
     }
 
     /// Name of the file in messages.
@@ -96,7 +123,8 @@ impl CsvReader {
                     found: self.record.len(),
                 });
             }
-            for (column, field) in raw.iter_mut().zip(&self.record) {
+            let fields = raw.iter_mut().zip(&self.record).zip(&self.reading);
+            for ((column, field), _) in fields.filter(|(_, reading)| **reading != Reading::Skip) {
                 column.text.push_str(utf8(&self.file, line, field)?);
                 column.ends.push(column.text.len());
             }
@@ -106,8 +134,11 @@ impl CsvReader {
             return Ok(None);
         }
         let mut columns = Vec::with_capacity(self.header.len());
-        for ((name, raw), &text) in self.header.iter().zip(raw).zip(&self.text) {
-            let values = convert(&self.file, name, &raw, &lines, text)?;
+        for ((name, raw), &reading) in self.header.iter().zip(raw).zip(&self.reading) {
+            if reading == Reading::Skip {
+                continue;
+            }
+            let values = convert(&self.file, name, &raw, &lines, reading)?;
             columns.push(Column { name: name.clone(), values });
         }
         Ok(Some(Table { file: self.file.clone(), columns, rows: lines.len(), lines }))
@@ -146,7 +177,7 @@ fn is_missing(entry: &str) -> bool {
     entry.is_empty() || WORDS.iter().any(|word| entry.eq_ignore_ascii_case(word))
 }
 
-fn convert(file: &str, name: &str, raw: &RawColumn, lines: &[u64], text: bool) -> Result<Values> {
+fn convert(file: &str, name: &str, raw: &RawColumn, lines: &[u64], reading: Reading) -> Result<Values> {
     let missing = |row: usize, entry: &str| Error::Missing {
         file: file.into(),
         line: lines[row],
@@ -156,8 +187,9 @@ fn convert(file: &str, name: &str, raw: &RawColumn, lines: &[u64], text: bool) -
     // One pass decides whether this is a column of numbers, with missing ones perhaps.
     let numbers = raw.entries().filter(|entry| entry.parse::<f64>().is_ok()).count();
     let gaps = raw.entries().filter(|entry| is_missing(entry)).count();
-    if text || numbers == 0 || numbers + gaps < lines.len() {
-        return match raw.entries().position(str::is_empty) {
+    if reading != Reading::Guess || numbers == 0 || numbers + gaps < lines.len() {
+        let empty = raw.entries().position(str::is_empty).filter(|_| reading != Reading::Verbatim);
+        return match empty {
             Some(row) => Err(missing(row, "")),
             None => Ok(Values::Strings(raw.entries().map(str::to_string).collect())),
         };

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub use self::csv::CsvReader;
 
-use crate::open::{ReadOptions, Source};
+use crate::open::{Format, ReadOptions, Source};
 use crate::{Error, Result};
 
 /// The entries of a column.
@@ -52,7 +52,7 @@ impl Table {
     /// The column of a name.
     pub fn column(&self, name: &str) -> Result<&Column> {
         let found = self.columns.iter().find(|column| column.name == name);
-        found.ok_or_else(|| self.missing_columns(vec![name.into()], vec![]))
+        found.ok_or_else(|| self.missing_columns(vec![name.into()]))
     }
 
     /// The table without the given columns, all of which must be there.
@@ -60,7 +60,7 @@ impl Table {
         let absent = names.iter().filter(|name| self.columns.iter().all(|column| column.name != **name));
         let absent: Vec<String> = absent.cloned().collect();
         if !absent.is_empty() {
-            return Err(self.missing_columns(absent, vec![]));
+            return Err(self.missing_columns(absent));
         }
         self.columns.retain(|column| !names.contains(&column.name));
         Ok(self)
@@ -87,8 +87,8 @@ impl Table {
         self.lines.get(row).copied().unwrap_or(row as u64 + 1)
     }
 
-    pub(crate) fn missing_columns(&self, missing: Vec<String>, extra: Vec<String>) -> Error {
-        Error::Columns { file: self.file.clone(), missing, extra, present: self.names() }
+    pub(crate) fn missing_columns(&self, missing: Vec<String>) -> Error {
+        Error::Columns { file: self.file.clone(), missing, present: self.names() }
     }
 }
 
@@ -101,16 +101,15 @@ pub fn read_table(path: &Path, options: ReadOptions) -> Result<Table> {
 /// As [`read_table`], from any source; `text` names CSV columns to be taken as text even if all
 /// their entries look like numbers.
 pub fn read_table_from(source: Source, text: &[String]) -> Result<Table> {
-    let start = &source.start;
-    if start.starts_with(b"\x93NUMPY") {
-        npy::read_table(source)
-    } else if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {
-        npz::read_table(source)
-    } else if start.starts_with(b"PAR1") {
-        parquet::read_table(source)
-    } else {
-        let mut reader = CsvReader::new(source, text)?;
-        let file = reader.name().to_string();
-        reader.next_chunk(usize::MAX)?.ok_or(Error::Empty { file, expected: "there is a header but no rows" })
+    match source.format() {
+        Format::Npy => npy::read_table(source),
+        Format::Npz => npz::read_table(source),
+        Format::Parquet => parquet::read_table(source),
+        Format::Csv | Format::Idx => {
+            let mut reader = CsvReader::new(source, text)?;
+            let file = reader.name().to_string();
+            let empty = Error::Empty { file, expected: "there is a header but no rows" };
+            reader.next_chunk(usize::MAX)?.ok_or(empty)
+        }
     }
 }

@@ -10,12 +10,13 @@ use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
 use riemla::posterior::{Draw, GeodesicSummary, Method, PosteriorConfig};
 use riemla_files::encoding::{Encoding, Feature, Target};
-use riemla_files::{Model, RunInfo, SavedPosterior, TrainingRecord};
+use riemla_files::{Model, RunInfo, SavedPosterior, TrainingData, TrainingRecord};
 
 pub fn model() -> Model {
     let network = NetworkSpec::mlp(&[2, 4, 2], Activation::Tanh);
     let theta = Network::new(&network).unwrap().initialize(3);
-    let features = ["x", "y"].map(|name| Feature { column: name.into(), mean: 0.1 + 0.2, std: 1.0 / 3.0 });
+    let features =
+        ["x", "y"].map(|name| Feature::Number { column: name.into(), mean: 0.1 + 0.2, std: 1.0 / 3.0 });
     let classes = vec!["a".to_string(), "b".to_string()];
     Model {
         network,
@@ -33,6 +34,7 @@ pub fn model() -> Model {
             gradient_norm: 1e-7 / 3.0,
             iterations: 10,
             status: "converged".into(),
+            held_out: None,
         }),
         theta,
     }
@@ -46,7 +48,8 @@ pub fn posterior(structure: Structure, subset: Subset) -> SavedPosterior {
     let loss = NetworkLoss::new(network, &data, model.likelihood, prior).unwrap();
     let config = LaplaceConfig { structure, subset, ..LaplaceConfig::default() };
     let laplace = Laplace::fit(&loss, &model.theta, &config).unwrap();
-    SavedPosterior { model, config, laplace }
+    let training = TrainingData { validation: Some(data.select(&[3, 1]).unwrap()), train: data };
+    SavedPosterior { model, config, laplace, data: Some(training) }
 }
 
 pub const DIM: usize = 3;

@@ -1,17 +1,17 @@
 //! Training to a minimum, and the Laplace approximation there.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Refit};
 use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior};
-use riemla::train::{Adam, Lbfgs, Progress, Schedule, TrainReport, adam, lbfgs};
+use riemla::train::{Adam, Lbfgs, Schedule, TrainReport, adam, lbfgs};
 
 use super::data::DemoData;
 use super::result::{LaplaceSummary, TrainingSummary};
-use super::{DemoConfig, DemoError, Stage, Watch};
+use super::{DemoConfig, DemoError};
+use crate::watch::{Watch, training as watched};
 
 /// Prior precision to begin with; the marginal likelihood then chooses.
 const FIRST_PRIOR: f64 = 1.0;
@@ -44,7 +44,7 @@ impl Model {
         let first = NetworkLoss::new(network.clone(), &data.train, Likelihood::Categorical, prior)?;
         let mut theta = network.initialize(config.seed);
         let begun = train(&first, &mut theta, stop, watch)?;
-        watch.begin(Stage::Laplace, 0);
+        watch.begin("Laplace approximation", 0);
         let settled =
             Laplace::fit(&first, &theta, &LaplaceConfig { refit: Some(Refit::default()), ..keep(false) })?;
         let loss = settled.loss(&first)?;
@@ -78,7 +78,7 @@ fn train(
 ) -> Result<usize, DemoError> {
     let rate = Schedule::Constant(LEARNING_RATE);
     let settings = Adam { learning_rate: rate, epochs: EPOCHS, ..Adam::default() };
-    watch.begin(Stage::Training, 0);
+    watch.begin("training", 0);
     let near = adam(loss, theta, &settings, &mut watched(stop, watch))?;
     let minimum = polish(loss, theta, stop, watch)?;
     Ok(near.evaluations + minimum.evaluations)
@@ -93,11 +93,4 @@ fn polish(
     let settings = Lbfgs { memory: MEMORY, ..Lbfgs::default() };
     let report = lbfgs(loss, theta, &settings, &mut watched(stop, watch))?;
     if stop.load(Ordering::Relaxed) { Err(DemoError::Interrupted) } else { Ok(report) }
-}
-
-fn watched<'a>(stop: &'a AtomicBool, watch: &'a dyn Watch) -> impl FnMut(&Progress) -> ControlFlow<()> + 'a {
-    |_| {
-        watch.step();
-        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
 }

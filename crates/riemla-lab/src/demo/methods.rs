@@ -5,17 +5,17 @@ use std::time::Instant;
 
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
 use riemla::posterior::{Control, Method, Posterior, PosteriorConfig, SampleSet, virial_ratio};
-use riemla::predict::{ClassPrediction, Forward, monte_carlo};
+use riemla::predict::{ClassPrediction, Prediction};
 use riemla::score;
 use riemla::{Error, Result};
 
+use super::DemoConfig;
 use super::data::DemoData;
 use super::fit::Model;
 use super::result::{BINS, DrawRecord, FailedDraw, Map, MethodResult, Scores};
-use super::{DemoConfig, Stage, Watch};
+use crate::watch::Watch;
+use crate::workflow::Predictor;
 
-/// Rows predicted at a time: bounds the memory, which holds the outputs of every draw.
-const ROWS: usize = 500;
 /// Draws that maps are made of: more change nothing that an eye could see.
 pub(super) const MAP_DRAWS: usize = 200;
 const CLASSES: usize = 2;
@@ -38,7 +38,7 @@ pub(super) fn run(
     let settings = PosteriorConfig { strength: config.strength, ..PosteriorConfig::new(method) };
     let posterior = Posterior::new(&model.loss, data.train.clone(), model.laplace.clone(), settings)?;
     let count = requested(method, config);
-    watch.begin(Stage::Drawing(method), count);
+    watch.begin(&format!("drawing from {method}"), count);
     let begun = Instant::now();
     let progress = |_: &riemla::posterior::Draw| watch.step();
     let set = posterior.sample(config.seed, count, Control { progress: Some(&progress), stop: Some(stop) });
@@ -48,7 +48,7 @@ pub(super) fn run(
         let reason = error.as_ref().map_or("interrupted before its first draw".into(), Error::to_string);
         return Ok(Outcome::Nothing { reason, error });
     }
-    watch.begin(Stage::Predicting(method), 0);
+    watch.begin(&format!("predicting with {method}"), 0);
     Ok(Outcome::Drawn(Box::new(assess(model, data, config, &set)?), seconds))
 }
 
@@ -99,25 +99,18 @@ fn objective(model: &Model, method: Method) -> Result<Box<dyn Objective>> {
 }
 
 fn predict(model: &Model, method: Method, thetas: &[&[f64]], inputs: &[f64]) -> Result<ClassPrediction> {
-    let forward =
-        if method.is_linearized() { Forward::Linearized(&model.laplace.theta) } else { Forward::Exact };
-    let mut all = ClassPrediction {
-        classes: CLASSES,
-        probabilities: Vec::new(),
-        entropy: Vec::new(),
-        aleatoric: Some(Vec::new()),
-        epistemic: Some(Vec::new()),
+    let linearized_at = method.is_linearized().then(|| model.laplace.theta.clone());
+    let predictor = Predictor {
+        network: model.network.clone(),
+        likelihood: Likelihood::Categorical,
+        thetas: thetas.iter().map(|theta| theta.to_vec()).collect(),
+        linearized_at,
+        scale: None,
     };
-    for rows in inputs.chunks(ROWS * model.network.inputs()) {
-        let part = monte_carlo(&model.network, Likelihood::Categorical, thetas, forward, rows)?;
-        let Some(part) = part.classes() else { continue };
-        all.probabilities.extend(&part.probabilities);
-        all.entropy.extend(&part.entropy);
-        for (to, from) in [(&mut all.aleatoric, &part.aleatoric), (&mut all.epistemic, &part.epistemic)] {
-            to.iter_mut().for_each(|to| to.extend(from.iter().flatten()));
-        }
+    match predictor.predict(inputs)? {
+        Prediction::Classes(classes) => Ok(classes),
+        Prediction::Values(_) => Err(Error::Unsupported("the demonstration predicts classes".into())),
     }
-    Ok(all)
 }
 
 fn scores(test: &ClassPrediction, labels: &[usize], far: &ClassPrediction) -> Result<Scores> {

@@ -7,7 +7,8 @@
 //!
 //! ```no_run
 //! use std::sync::atomic::AtomicBool;
-//! use riemla_lab::demo::{DemoConfig, Silent, run, table};
+//! use riemla_lab::demo::{DemoConfig, run, table};
+//! use riemla_lab::watch::Silent;
 //!
 //! let result = run(&DemoConfig::default(), &AtomicBool::new(false), &Silent)?;
 //! println!("{}", table(&result));
@@ -26,7 +27,6 @@ mod report;
 mod result;
 mod table;
 mod texts;
-mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -43,11 +43,12 @@ pub use result::{
     MissingMethod, Scores, Timing, TrainingSummary,
 };
 pub use table::table;
-pub use watch::{Silent, Stage, Watch};
 
 use data::DemoData;
 use fit::Model;
 use methods::Outcome;
+
+use crate::watch::Watch;
 
 /// Runs the demonstration. Once `stop` is set no new draw is begun: what was drawn is still scored
 /// and returned, with a note; [`DemoError::Interrupted`] if there is nothing to return.

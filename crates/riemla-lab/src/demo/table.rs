@@ -3,23 +3,16 @@
 use std::fmt::Write;
 
 use super::{DemoResult, MethodResult};
+use crate::report::aligned;
 
 const HEAD: [&str; 9] =
     ["method", "accuracy", "NLL", "Brier", "ECE", "MCE", "AUROC far", "gradients", "ms/draw"];
 
 /// The scores of all methods, aligned, with a line on what the columns mean.
 pub fn table(result: &DemoResult) -> String {
-    let mut rows: Vec<[String; 9]> = vec![HEAD.map(String::from)];
-    rows.extend(result.methods.iter().map(|m| row(result, m)));
-    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
-    let mut out = String::new();
-    for row in &rows {
-        let _ = write!(out, "{:<1$}", row[0], width(0));
-        for (column, cell) in row.iter().enumerate().skip(1) {
-            let _ = write!(out, "  {cell:>0$}", width(column));
-        }
-        out.push('\n');
-    }
+    let mut rows = vec![HEAD.map(String::from).to_vec()];
+    rows.extend(result.methods.iter().map(|m| row(result, m).to_vec()));
+    let mut out = aligned(&rows);
     let _ = write!(
         out,
         "\n{} draws each, seed {}. Better is a higher accuracy and AUROC far (points away from the\n\

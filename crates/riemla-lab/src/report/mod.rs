@@ -2,6 +2,7 @@
 
 mod number;
 mod table;
+mod text;
 mod write;
 
 use minijinja::Environment;
@@ -11,6 +12,7 @@ use serde::Serialize;
 use crate::plot::style_sheet;
 
 pub use table::{Better, Cell, Column, Table};
+pub use text::aligned;
 pub use write::write_atomically;
 
 /// A drawing and what is said about it.

@@ -45,7 +45,7 @@ pub struct EvidenceOptimum {
 }
 
 /// Range of log δ searched, and the number of grid intervals that bracket the maximum.
-const LOG_PRECISION: (f64, f64) = (-23.0, 23.0);
+pub(super) const LOG_PRECISION: (f64, f64) = (-23.0, 23.0);
 const GRID: usize = 184;
 /// Fewer for the noise, whose every point is a search over log δ: the slope refines it anyway.
 const NOISE_GRID: usize = 28;
@@ -82,7 +82,7 @@ impl Evidence {
     }
 
     /// Factor on the eigenvalues at noise `sigma`.
-    fn rescale(&self, sigma: Option<f64>) -> f64 {
+    pub(super) fn rescale(&self, sigma: Option<f64>) -> f64 {
         match (self.noise, sigma) {
             (Some(noise), Some(sigma)) => (noise.reference / sigma).powi(noise.exponent),
             _ => 1.0,
@@ -113,7 +113,7 @@ impl Evidence {
         Ok(self.log_likelihood_at(sigma_noise) + log_prior - 0.5 * log_det)
     }
 
-    fn log_likelihood_at(&self, sigma: Option<f64>) -> f64 {
+    pub(super) fn log_likelihood_at(&self, sigma: Option<f64>) -> f64 {
         match (self.noise, sigma) {
             (Some(noise), Some(sigma)) => {
                 let variance = sigma * sigma;
@@ -122,6 +122,18 @@ impl Evidence {
             }
             _ => self.log_likelihood,
         }
+    }
+
+    /// Whether it is that of a regression.
+    pub(super) fn has_noise(&self) -> bool {
+        self.noise.is_some()
+    }
+
+    /// ∂/∂log σ of the log marginal likelihood, where `gamma` weights are determined by the data.
+    pub(super) fn noise_slope(&self, sigma: f64, gamma: f64) -> Option<f64> {
+        let noise = self.noise?;
+        let fit = noise.square_error / (sigma * sigma) - noise.observations;
+        Some(fit + 0.5 * f64::from(noise.exponent) * gamma)
     }
 
     /// ∂/∂log δ of the log marginal likelihood.
@@ -141,7 +153,7 @@ impl Evidence {
         }
         let factor = self.rescale(sigma_noise);
         let value = |s: f64| self.log_marginal_likelihood(s.exp(), sigma_noise).unwrap_or(f64::NEG_INFINITY);
-        let log_delta = maximize((LOG_PRECISION, GRID), value, |s| self.precision_slope(s.exp(), factor));
+        let log_delta = maximize_precision(value, |s| self.precision_slope(s.exp(), factor));
         log_delta.map(f64::exp).ok_or_else(|| {
             let hint = "the evidence grows towards the edge of the searched range of prior_precision";
             Error::Unsupported(format!(
@@ -173,8 +185,7 @@ impl Evidence {
             let Ok(delta) = self.best_precision(Some(sigma)) else { return f64::NAN };
             let factor = self.rescale(Some(sigma));
             let gamma: f64 = self.eigenvalues.iter().map(|l| factor * l / (factor * l + delta)).sum();
-            noise.square_error / (sigma * sigma) - noise.observations
-                + 0.5 * f64::from(noise.exponent) * gamma
+            self.noise_slope(sigma, gamma).unwrap_or(f64::NAN)
         };
         let range = (center + LOG_NOISE.0, center + LOG_NOISE.1);
         let value = |s: f64| profile(s).unwrap_or(f64::NEG_INFINITY);
@@ -183,6 +194,11 @@ impl Evidence {
             Error::Unsupported(format!("the evidence has no maximum in sigma_noise near the fit's error {rmse:.3e}: give sigma_noise a value"))
         })
     }
+}
+
+/// The best log δ in the searched range; none if it is at the range's edge.
+pub(super) fn maximize_precision(value: impl Fn(f64) -> f64, slope: impl Fn(f64) -> f64) -> Option<f64> {
+    maximize((LOG_PRECISION, GRID), value, slope)
 }
 
 /// The highest grid point of `value`, refined to a root of `slope` between its neighbours.

@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use super::Curvature;
 use super::gram::GramSum;
 use super::outer::OuterProduct;
-use super::structure::{KroneckerBlock, KroneckerPrecision};
+use super::structure::{BlockShape, KroneckerBlock, KroneckerPrecision};
 use super::subset::SubsetRanges;
 use crate::linalg::Matrix;
 use crate::linalg::factor::SymmetricEigen;
@@ -32,32 +32,19 @@ use crate::{Error, Result};
 
 /// One layer of a subset.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct BlockShape {
+pub(super) struct LayerBlock {
     /// Index of the layer.
     layer: usize,
-    /// First of its weights in the subset.
-    pub(super) start: usize,
-    /// Inputs of the weights; 0 if only the bias is chosen.
-    pub(super) fan_in: usize,
-    /// Whether the bias is chosen.
-    pub(super) bias: bool,
-    pub(super) outputs: usize,
     positions: usize,
-}
-
-impl BlockShape {
-    /// Rows of A.
-    pub(super) fn inputs(&self) -> usize {
-        self.fan_in + usize::from(self.bias)
-    }
+    pub(super) shape: BlockShape,
 }
 
 /// The layers of a subset, in order.
-pub(super) fn block_shapes(network: &Network, subset: &SubsetRanges) -> Result<Vec<BlockShape>> {
+pub(super) fn block_shapes(network: &Network, subset: &SubsetRanges) -> Result<Vec<LayerBlock>> {
     let chosen = |p: &&crate::nn::Parameter| {
         subset.as_slice().iter().any(|r| r.start <= p.range.start && p.range.end <= r.end)
     };
-    let mut blocks: Vec<BlockShape> = Vec::new();
+    let mut blocks: Vec<LayerBlock> = Vec::new();
     let mut start = 0;
     for parameter in network.parameters().iter().filter(chosen) {
         let layer = network.layers().nth(parameter.layer).map(|(layer, _)| layer);
@@ -71,10 +58,11 @@ pub(super) fn block_shapes(network: &Network, subset: &SubsetRanges) -> Result<V
         let bias = parameter.dims.len() == 1;
         let outputs = parameter.dims[0];
         match blocks.last_mut() {
-            Some(block) if bias && block.layer == parameter.layer => block.bias = true,
+            Some(block) if bias && block.layer == parameter.layer => block.shape.bias = true,
             _ => {
                 let fan_in = if bias { 0 } else { layer.fan_in() };
-                blocks.push(BlockShape { layer: parameter.layer, start, fan_in, bias, outputs, positions });
+                let shape = BlockShape { start, fan_in, bias, outputs };
+                blocks.push(LayerBlock { layer: parameter.layer, positions, shape });
             }
         }
         start += parameter.range.len();
@@ -90,25 +78,26 @@ pub struct KroneckerCurvature {
 
 /// Sums of one layer.
 struct Sums {
-    shape: BlockShape,
+    block: LayerBlock,
     a: GramSum,
     b: GramSum,
 }
 
 impl Sums {
-    fn new(shape: BlockShape) -> Self {
-        Self { shape, a: GramSum::new(shape.inputs()), b: GramSum::new(shape.outputs) }
+    fn new(block: LayerBlock) -> Self {
+        Self { block, a: GramSum::new(block.shape.inputs()), b: GramSum::new(block.shape.outputs) }
     }
 
     /// Adds the extended inputs of one block of samples.
     fn add_inputs(&mut self, network: &Network, at: At<'_>, patch: &mut Vec<f64>) {
-        let Some((layer, _)) = network.layers().nth(self.shape.layer) else { return };
+        let Some((layer, _)) = network.layers().nth(self.block.layer) else { return };
         let n = at.n;
         patch.clear();
-        patch.resize(self.shape.inputs() * n, 1.0);
-        for t in 0..self.shape.positions {
-            if self.shape.fan_in > 0 {
-                layer.patch(n, at.x, t, &mut patch[..self.shape.fan_in * n]);
+        let shape = self.block.shape;
+        patch.resize(shape.inputs() * n, 1.0);
+        for t in 0..self.block.positions {
+            if shape.fan_in > 0 {
+                layer.patch(n, at.x, t, &mut patch[..shape.fan_in * n]);
             }
             self.a.push(n, patch);
         }
@@ -117,10 +106,10 @@ impl Sums {
     /// Mean of ppᵀ over `samples`, sum of ggᵀ times `factor`, decomposed.
     fn finish(self, samples: usize, factor: f64) -> Result<KroneckerBlock> {
         let (mut a, mut b) = (self.a.finish(), self.b.finish());
-        scale(1.0 / (samples * self.shape.positions) as f64, a.as_mut_slice());
+        scale(1.0 / (samples * self.block.positions) as f64, a.as_mut_slice());
         scale(factor, b.as_mut_slice());
         let (a, b) = rayon::join(|| decompose(&a), || decompose(&b));
-        Ok(KroneckerBlock::new(self.shape, Arc::new(a?), Arc::new(b?)))
+        Ok(KroneckerBlock::new(self.block.shape, Arc::new(a?), Arc::new(b?)))
     }
 }
 
@@ -145,15 +134,15 @@ impl KroneckerCurvature {
         let outer = OuterProduct::of(curvature, "Kronecker")?;
         let network = loss.network();
         let mut sums: Vec<Sums> = block_shapes(network, subset)?.into_iter().map(Sums::new).collect();
-        let lowest = sums.first().map_or(0, |s| s.shape.layer);
+        let lowest = sums.first().map_or(0, |s| s.block.layer);
         let mut patch = Vec::new();
         outer.for_each_seed(loss, theta, |j, x, values, adjoint| {
             network.visit_adjoints(theta, x, values, adjoint, lowest, |l, at, y_adjoint| {
-                let Some(sums) = sums.iter_mut().find(|s| s.shape.layer == l) else { return };
+                let Some(sums) = sums.iter_mut().find(|s| s.block.layer == l) else { return };
                 if j == 0 {
                     sums.add_inputs(network, at, &mut patch);
                 }
-                sums.b.push(at.n * sums.shape.positions, y_adjoint);
+                sums.b.push(at.n * sums.block.positions, y_adjoint);
             });
         });
         let (samples, factor) = (loss.samples(), loss.scale());

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::evidence::Evidence;
+use super::hyperparameters::{self, Chosen, layered_evidence, noise_of};
 use super::low_rank::EigenReport;
 use super::matrix::CurvatureMatrix;
 use super::structure::Precision;
 use super::subset::{Subset, SubsetRanges};
 use super::{Curvature, Structure};
-use crate::linalg::vector::{dot, norm};
+use crate::linalg::vector::norm;
 use crate::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 use crate::random::{Rng, fill_normal};
 use crate::train::{Lbfgs, lbfgs};
@@ -26,9 +26,16 @@ pub enum PriorChoice {
     Fixed(PriorPrecision),
     /// The scalar precision (and noise) that maximise the marginal likelihood.
     Optimize,
+    /// One precision per layer (and the noise) that maximise it. Layers without uncertain weights
+    /// keep theirs.
+    OptimizePerLayer,
 }
 
 /// Refitting the weights after the prior changed, in turn until both settle.
+///
+/// Per-layer precisions may not settle: a network can shrink one layer and grow the next without
+/// another prediction, round after round, while the evidence falls. The fit then ends with the best
+/// round, and says that it did not settle.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Refit {
     /// Largest number of rounds.
@@ -54,7 +61,7 @@ pub struct LaplaceConfig {
     pub subset: Subset,
     /// Prior precision.
     pub prior: PriorChoice,
-    /// Refit the weights in turn with the prior (only with [`PriorChoice::Optimize`]).
+    /// Refit the weights in turn with the prior (only where that is optimised).
     pub refit: Option<Refit>,
 }
 
@@ -79,10 +86,12 @@ pub struct Laplace {
     pub prior: Prior,
     /// Likelihood in force (with the noise that was chosen).
     pub likelihood: Likelihood,
-    /// Log marginal likelihood; none for per-layer priors or a prior precision of 0.
+    /// Log marginal likelihood; none for a prior precision of 0.
     pub log_marginal_likelihood: Option<f64>,
     /// ‖∇L(θ*)‖ under that prior: not small means θ* is not a minimum of this loss.
     pub gradient_norm: f64,
+    /// Whether the search for per-layer precisions reached a maximum; none without such a search.
+    pub prior_settled: Option<bool>,
     /// Rounds of refitting that were run.
     pub refit_rounds: usize,
     /// Whether refitting settled within its rounds; none without refitting.
@@ -101,7 +110,7 @@ impl Laplace {
         let subset = config.subset.ranges(loss.network())?;
         let mut round = Self::round(loss, theta, config, &subset)?;
         let Some(refit) = config.refit else { return Ok(round) };
-        if config.prior != PriorChoice::Optimize {
+        if !matches!(config.prior, PriorChoice::Optimize | PriorChoice::OptimizePerLayer) {
             return Err(Error::Unsupported("refitting the weights goes with an optimised prior".into()));
         }
         for rounds in 1..=refit.max_rounds {
@@ -109,6 +118,10 @@ impl Laplace {
             let mut theta = round.theta.clone();
             lbfgs(&refitted, &mut theta, &Lbfgs::default(), &mut |_| std::ops::ControlFlow::Continue(()))?;
             let next = Self::round(&refitted, &theta, config, &subset)?;
+            if config.prior == PriorChoice::OptimizePerLayer && rounds > 1 && next.is_below(&round) {
+                round.refit_settled = Some(false);
+                break;
+            }
             let change = round.change_of_hyperparameters(&next);
             round = next;
             round.refit_rounds = rounds;
@@ -127,28 +140,31 @@ impl Laplace {
         subset: &SubsetRanges,
     ) -> Result<Self> {
         let mut curvature = CurvatureMatrix::new(loss, theta, config.curvature, config.structure, subset)?;
-        let evidence = evidence(loss, theta, subset, config.curvature, &curvature)?;
-        let (prior, likelihood) = choose(loss, config, &evidence)?;
+        let evidence = hyperparameters::evidence(loss, theta, subset, config.curvature, &curvature)?;
+        let Chosen { prior, likelihood, settled } =
+            hyperparameters::choose(loss, (theta, subset), config, &curvature, &evidence)?;
         if let (Likelihood::Gaussian { sigma_noise: old }, Likelihood::Gaussian { sigma_noise: new }) =
             (loss.likelihood(), likelihood)
         {
             curvature.scale((old / new).powi(config.curvature.noise_exponent()));
         }
         let precision = curvature.precision(&subset.gather(&prior.diagonal()))?;
-        let log_marginal_likelihood = match prior.scalar() {
+        let loss = loss.with(likelihood, prior)?;
+        let log_marginal_likelihood = match loss.prior().scalar() {
             Some(delta) if delta > 0.0 => {
                 Some(evidence.log_marginal_likelihood(delta, noise_of(likelihood))?)
             }
-            _ => None,
+            _ => layered_evidence(&loss, theta, subset, &*precision),
         };
         let mut gradient = vec![0.0; theta.len()];
-        loss.with(likelihood, prior.clone())?.value_and_gradient(theta, &mut gradient);
+        loss.value_and_gradient(theta, &mut gradient);
         Ok(Self {
             theta: theta.to_vec(),
-            prior,
+            prior: loss.prior().clone(),
             likelihood,
             log_marginal_likelihood,
             gradient_norm: norm(&gradient),
+            prior_settled: settled,
             refit_rounds: 0,
             refit_settled: None,
             eigenpairs: curvature.report(),
@@ -157,17 +173,22 @@ impl Laplace {
         })
     }
 
+    /// Whether the evidence is lower than that of another fit.
+    fn is_below(&self, other: &Self) -> bool {
+        self.log_marginal_likelihood < other.log_marginal_likelihood
+    }
+
     /// Largest change of log δ and log σ between two fits.
     fn change_of_hyperparameters(&self, other: &Self) -> f64 {
-        let delta = |l: &Self| l.prior.scalar().unwrap_or(f64::NAN).ln();
-        let sigma = |l: &Self| noise_of(l.likelihood).unwrap_or(1.0).ln();
-        (delta(self) - delta(other)).abs().max((sigma(self) - sigma(other)).abs())
+        let sigma = |l: &Self| noise_of(l.likelihood).unwrap_or(1.0);
+        let pairs = self.prior.precisions().zip(other.prior.precisions());
+        let changes = pairs.chain([(sigma(self), sigma(other))]).map(|(a, b)| (a / b).ln().abs());
+        changes.fold(0.0, |largest, c| if c.is_nan() { largest } else { c.max(largest) })
     }
 
     /// Puts a fitted approximation together again, for example from a file.
     ///
-    /// `log_marginal_likelihood`, `gradient_norm` and `refit_rounds` are records of the fit; set
-    /// them on the result.
+    /// The public fields that are not arguments are records of the fit; set them on the result.
     pub fn from_parts(
         theta: Vec<f64>,
         prior: Prior,
@@ -187,6 +208,7 @@ impl Laplace {
             likelihood,
             log_marginal_likelihood: None,
             gradient_norm: f64::NAN,
+            prior_settled: None,
             refit_rounds: 0,
             refit_settled: None,
             eigenpairs: None,
@@ -216,44 +238,5 @@ impl Laplace {
         fill_normal(rng, &mut v);
         self.precision.sqrt_solve(&mut v);
         self.subset.scatter(&v, self.theta.len())
-    }
-}
-
-fn noise_of(likelihood: Likelihood) -> Option<f64> {
-    match likelihood {
-        Likelihood::Gaussian { sigma_noise } => Some(sigma_noise),
-        _ => None,
-    }
-}
-
-fn evidence(
-    loss: &NetworkLoss,
-    theta: &[f64],
-    subset: &SubsetRanges,
-    curvature: Curvature,
-    matrix: &CurvatureMatrix,
-) -> Result<Evidence> {
-    let chosen = subset.gather(theta);
-    let log_likelihood = loss.log_likelihood(theta);
-    let evidence = Evidence::new(matrix.eigenvalues()?, dot(&chosen, &chosen), log_likelihood);
-    let Some(sigma) = noise_of(loss.likelihood()) else { return Ok(evidence) };
-    let square_error = 2.0 * sigma * sigma * (loss.value(theta) - loss.prior().value(theta));
-    let observations = (loss.samples() * loss.network().outputs()) as f64 * loss.scale();
-    let evidence = evidence.with_noise(sigma, observations.round() as usize, square_error);
-    Ok(evidence.with_noise_exponent(curvature.noise_exponent()))
-}
-
-fn choose(loss: &NetworkLoss, config: &LaplaceConfig, evidence: &Evidence) -> Result<(Prior, Likelihood)> {
-    match &config.prior {
-        PriorChoice::Keep => Ok((loss.prior().clone(), loss.likelihood())),
-        PriorChoice::Fixed(precision) => Ok((Prior::new(precision, loss.network())?, loss.likelihood())),
-        PriorChoice::Optimize => {
-            let best = evidence.optimum()?;
-            let likelihood = match best.sigma_noise {
-                Some(sigma_noise) => Likelihood::Gaussian { sigma_noise },
-                None => loss.likelihood(),
-            };
-            Ok((Prior::isotropic(best.prior_precision, loss.dim())?, likelihood))
-        }
     }
 }

@@ -1,6 +1,9 @@
 //! Low-rank curvature: the largest eigenpairs, found from curvature-vector products alone.
 
+use serde::{Deserialize, Serialize};
+
 use super::Curvature;
+use super::layer_evidence::LayeredCurvature;
 use super::product::CurvatureProduct;
 use super::structure::LowRankPrecision;
 use super::subset::SubsetRanges;
@@ -11,7 +14,7 @@ use crate::objective::NetworkLoss;
 use crate::{Error, Result};
 
 /// How the iteration for the eigenpairs ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EigenReport {
     /// Pairs kept: fewer than asked for if the curvature has a lower rank.
     pub rank: usize,
@@ -63,6 +66,11 @@ impl LowRankCurvature {
         let mut all = self.values.clone();
         all.resize(self.vectors.rows(), 0.0);
         all
+    }
+
+    /// The eigenpairs, to see how they couple layers.
+    pub(super) fn layered(&self) -> LayeredCurvature<'_> {
+        LayeredCurvature::LowRank(&self.values, &self.vectors)
     }
 
     /// Multiplies the curvature by a factor.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::kronecker::KroneckerCurvature;
+use super::layer_evidence::LayeredCurvature;
 use super::low_rank::{EigenReport, LowRankCurvature};
 use super::outer::OuterProduct;
 use super::structure::{DiagonalPrecision, FullPrecision, Precision};
@@ -50,6 +51,17 @@ impl CurvatureMatrix {
             Self::Kronecker(curvature) => curvature.eigenvalues(),
             Self::LowRank(curvature) => curvature.eigenvalues(),
         })
+    }
+
+    /// How it couples layers.
+    pub(super) fn layered(&self) -> LayeredCurvature<'_> {
+        match self {
+            Self::Full(matrix) => LayeredCurvature::Full(matrix),
+            Self::Diagonal(diagonal) => LayeredCurvature::Separable(diagonal.clone()),
+            // Blocks are layers, in the order of the weights.
+            Self::Kronecker(curvature) => LayeredCurvature::Separable(curvature.eigenvalues()),
+            Self::LowRank(curvature) => curvature.layered(),
+        }
     }
 
     pub(super) fn scale(&mut self, factor: f64) {

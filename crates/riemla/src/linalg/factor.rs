@@ -3,6 +3,7 @@
 use faer::Side;
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::prelude::*;
+use rayon::prelude::*;
 
 use super::dense::{Matrix, view_mut};
 use crate::{Error, Result};
@@ -78,6 +79,23 @@ impl Cholesky {
         let b = view_mut(b, self.dim(), columns);
         solve_lower_triangular_in_place(self.factor.as_ref(), b, faer::Par::Seq);
         super::simd::clear_upper_registers();
+    }
+
+    /// Diagonal of P⁻¹: the squared columns of L⁻¹, which start at the diagonal.
+    pub fn inverse_diagonal(&self) -> Vec<f64> {
+        const PANEL: usize = 64;
+        let dim = self.dim();
+        let panel = |start: usize| {
+            let (rows, count) = (dim - start, PANEL.min(dim - start));
+            let mut columns = Matrix::zeros(rows, count);
+            columns.add_diagonal(std::iter::repeat_n(1.0, count));
+            let trailing = self.factor.as_ref().submatrix(start, start, rows, rows);
+            solve_lower_triangular_in_place(trailing, columns.view_mut(), faer::Par::Seq);
+            super::simd::clear_upper_registers();
+            (0..count).map(|j| super::vector::dot(columns.column(j), columns.column(j))).collect::<Vec<f64>>()
+        };
+        let starts: Vec<usize> = (0..dim).step_by(PANEL).collect();
+        starts.into_par_iter().flat_map_iter(panel).collect()
     }
 
     /// b ← L⁻ᵀb.

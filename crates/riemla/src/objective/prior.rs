@@ -62,6 +62,11 @@ impl Prior {
         self.groups.iter().all(|(_, p)| *p == first).then_some(first)
     }
 
+    /// The precision of every group of weights: one, or one per layer.
+    pub fn precisions(&self) -> impl Iterator<Item = f64> + '_ {
+        self.groups.iter().map(|(_, precision)| *precision)
+    }
+
     /// The precision of every weight.
     pub fn diagonal(&self) -> Vec<f64> {
         self.groups.iter().flat_map(|(range, p)| range.clone().map(move |_| *p)).collect()

@@ -116,7 +116,12 @@ impl Posterior {
         self.calibration_until(seed, None)
     }
 
-    fn calibration_until(&self, seed: u64, stop: Option<&AtomicBool>) -> Result<Option<Arc<Calibration>>> {
+    /// As [`Posterior::calibration`], given up with the status `Stopped` once `stop` is set.
+    pub fn calibration_until(
+        &self,
+        seed: u64,
+        stop: Option<&AtomicBool>,
+    ) -> Result<Option<Arc<Calibration>>> {
         let rule = self.config.strength.fixed().is_none() && self.config.metric == MetricChoice::Loss;
         if !(self.config.method.is_riemannian() && rule) {
             return Ok(None);

@@ -5,12 +5,16 @@ mod glm;
 mod held_out;
 mod outputs;
 mod regression;
+mod temperature;
+mod uncertainty;
 
 pub use classification::ClassPrediction;
 pub use glm::{GlmOutputs, glm_outputs};
 pub use held_out::held_out_nll;
 pub use outputs::{linearized_outputs, outputs};
 pub use regression::RegressionPrediction;
+pub use temperature::{TEMPERATURE_BOUNDS, Temperature, TemperatureStatus, fit_noise_scale, fit_temperature};
+pub use uncertainty::Uncertainty;
 
 use crate::curvature::Laplace;
 use crate::nn::Network;

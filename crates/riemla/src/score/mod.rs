@@ -4,15 +4,19 @@
 //! Every function checks its input and returns an error that names the offending entry. Each
 //! function's docs say whether larger or smaller is better.
 
+mod bootstrap;
 mod calibration;
 mod check;
 mod classification;
+mod normal;
 mod ranking;
 mod regression;
 mod uncertainty;
 
+pub use bootstrap::{Bootstrap, Interval, take_rows};
 pub use calibration::{ReliabilityBin, ece, mce, reliability_bins};
 pub use classification::{accuracy, brier, brier_per_class, nll};
+pub use normal::{normal_cdf, normal_quantile};
 pub use ranking::{RocPoint, auroc, roc_curve};
 pub use regression::{crps, nlpd, rmse};
 pub use uncertainty::{entropies, max_probabilities};

@@ -2,11 +2,29 @@
 
 use std::sync::Arc;
 
-use super::Precision;
-use crate::curvature::kronecker::BlockShape;
+use super::{Precision, PrecisionParts};
 use crate::linalg::dense::{set_product, view, view_mut};
 use crate::linalg::factor::SymmetricEigen;
 use crate::{Error, Result};
+
+/// Where a block's weights are, and how they are laid out.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::curvature) struct BlockShape {
+    /// First of its weights in the subset.
+    pub(in crate::curvature) start: usize,
+    /// Inputs of the weights; 0 if only the bias is chosen.
+    pub(in crate::curvature) fan_in: usize,
+    /// Whether the bias is chosen.
+    pub(in crate::curvature) bias: bool,
+    pub(in crate::curvature) outputs: usize,
+}
+
+impl BlockShape {
+    /// Rows of A.
+    pub(in crate::curvature) fn inputs(&self) -> usize {
+        self.fan_in + usize::from(self.bias)
+    }
+}
 
 /// One layer's curvature s·A ⊗ B.
 ///
@@ -22,6 +40,15 @@ pub(in crate::curvature) struct KroneckerBlock {
 }
 
 impl KroneckerBlock {
+    pub(super) fn shape(&self) -> BlockShape {
+        self.shape
+    }
+
+    /// Eigenpairs of A and of B.
+    pub(super) fn factors(&self) -> [&SymmetricEigen; 2] {
+        [&self.a, &self.b]
+    }
+
     pub(in crate::curvature) fn new(
         shape: BlockShape,
         a: Arc<SymmetricEigen>,
@@ -30,12 +57,30 @@ impl KroneckerBlock {
         Self { shape, a, b, scale: 1.0 }
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.shape.inputs() * self.shape.outputs
     }
 
     fn range(&self) -> std::ops::Range<usize> {
         self.shape.start..self.shape.start + self.len()
+    }
+
+    /// Checks that the block with δ is positive definite and finite; `dim` is for the message.
+    pub(super) fn check(&self, delta: f64, dim: usize) -> Result<()> {
+        let extreme = |values: &[f64], last: bool| if last { values[values.len() - 1] } else { values[0] };
+        let product =
+            |last| self.scale * extreme(&self.a.values, last) * extreme(&self.b.values, last) + delta;
+        let (smallest, largest) = (product(false), product(true));
+        if smallest > 0.0 && largest.is_finite() {
+            return Ok(());
+        }
+        Err(Error::NotPositiveDefinite {
+            what: "the Kronecker-factored precision (curvature + prior)".into(),
+            pivot: self.shape.start,
+            dim,
+            value: if smallest > 0.0 { largest } else { smallest },
+            remedy: "raise prior_precision".into(),
+        })
     }
 
     /// s·αᵢ·βⱼ, in the order of an inputs × outputs column-major matrix.
@@ -93,6 +138,12 @@ impl KroneckerPrecision {
         Ok(Self { blocks: blocks?, dim })
     }
 
+    /// Blocks with their δ, checked by the caller, one after the other.
+    pub(super) fn from_blocks(blocks: Vec<(KroneckerBlock, f64)>) -> Self {
+        let dim = blocks.iter().map(|(block, _)| block.len()).sum();
+        Self { blocks, dim }
+    }
+
     /// Scales the eigen-components of x by `f` of the precision's eigenvalues.
     /// `f` of a symmetric matrix is symmetric; without `from` only the last rotation is done,
     /// which is a square root as good as any.
@@ -122,17 +173,7 @@ fn constant(block: &KroneckerBlock, prior: &[f64]) -> Result<f64> {
             "the Kronecker structure needs a prior precision that is constant on each layer".into(),
         ));
     }
-    let smallest = block.scale * block.a.values[0] * block.b.values[0] + delta;
-    if smallest > 0.0 && smallest.is_finite() {
-        return Ok(delta);
-    }
-    Err(Error::NotPositiveDefinite {
-        what: "the Kronecker-factored precision (curvature + prior)".into(),
-        pivot: block.shape.start,
-        dim: prior.len(),
-        value: smallest,
-        remedy: "raise prior_precision".into(),
-    })
+    block.check(delta, prior.len()).map(|()| delta)
 }
 
 impl Precision for KroneckerPrecision {
@@ -173,5 +214,9 @@ impl Precision for KroneckerPrecision {
             total
         };
         x.chunks_exact(self.dim).take(count).map(&mut quadratic).collect()
+    }
+
+    fn parts(&self) -> Option<PrecisionParts> {
+        Some(super::kronecker_parts::take_apart(&self.blocks))
     }
 }

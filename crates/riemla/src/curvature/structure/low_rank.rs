@@ -1,6 +1,8 @@
 //! A precision of low rank plus a diagonal: P = UΛUᵀ + D.
 
-use super::Precision;
+use super::parts::check_orthonormal;
+use super::{NamedArray, Precision, PrecisionParts};
+use crate::curvature::Structure;
 use crate::linalg::Matrix;
 use crate::linalg::dense::{add_product, set_product, view, view_mut};
 use crate::linalg::factor::SymmetricEigen;
@@ -44,6 +46,25 @@ impl LowRankPrecision {
         let eigen = SymmetricEigen::new("the low-rank curvature over the prior", &small)?;
         rotate(&mut w, &eigen.vectors);
         Ok(Self { root, w, gamma: eigen.values.into_iter().map(|g| g.max(0.0)).collect() })
+    }
+
+    pub(super) fn from_parts(parts: &PrecisionParts, rank: usize) -> Result<Self> {
+        let root = &parts.array("root")?.values;
+        let gamma = &parts.array_of("values", &[rank])?.values;
+        let vectors = &parts.array_of("vectors", &[rank, root.len()])?.values;
+        for (what, bad) in [
+            ("entry of `root`", root.iter().find(|r| **r <= 0.0)),
+            ("eigenvalue in `values`", gamma.iter().find(|g| **g < 0.0)),
+        ] {
+            bad.map_or(Ok(()), |v| Err(Error::range(what, v, "above 0 (eigenvalues: at least 0)")))?;
+        }
+        if root.is_empty() || rank > root.len() {
+            let expected = format!("at most {} vectors, and at least one weight", root.len());
+            return Err(Error::shape("array `vectors`", expected, rank));
+        }
+        let w = Matrix::from_columns(root.len(), rank, vectors.clone());
+        check_orthonormal("vectors", &w)?;
+        Ok(Self { root: root.clone(), w, gamma: gamma.clone() })
     }
 
     /// x ← x + W f(Γ) Wᵀx.
@@ -139,5 +160,20 @@ impl Precision for LowRankPrecision {
             inner.column(i).iter().zip(&self.gamma).map(|(c, g)| c * c / (1.0 + g)).sum()
         };
         x.chunks_exact(k).enumerate().map(|(i, row)| dot(row, row) + along(i)).collect()
+    }
+
+    fn parts(&self) -> Option<PrecisionParts> {
+        let (k, rank) = (self.dim(), self.gamma.len());
+        let array = |name: &str, dims, values: &[f64]| NamedArray {
+            name: name.into(),
+            dims,
+            values: values.to_vec(),
+        };
+        let arrays = vec![
+            array("root", vec![k], &self.root),
+            array("values", vec![rank], &self.gamma),
+            array("vectors", vec![rank, k], self.w.as_slice()),
+        ];
+        Some(PrecisionParts { structure: Structure::LowRank { rank }, arrays })
     }
 }

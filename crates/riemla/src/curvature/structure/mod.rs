@@ -3,13 +3,14 @@
 mod diagonal;
 mod full;
 mod kronecker;
+mod kronecker_parts;
 mod low_rank;
 mod parts;
 
 pub use diagonal::DiagonalPrecision;
 pub use full::FullPrecision;
-pub(super) use kronecker::KroneckerBlock;
 pub use kronecker::KroneckerPrecision;
+pub(super) use kronecker::{BlockShape, KroneckerBlock};
 pub use low_rank::LowRankPrecision;
 pub use parts::{NamedArray, PrecisionParts};
 

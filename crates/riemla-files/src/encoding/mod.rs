@@ -2,64 +2,17 @@
 //!
 //! Fitted on the training table, kept in the model, applied to every later table.
 
+mod feature;
+
 use riemla::data::{Dataset, Targets};
 use serde::{Deserialize, Serialize};
 
+pub use feature::{Feature, MOST_CATEGORIES, Scale};
+
+use feature::{indices, sorted_names};
+
 use crate::error::{Error, Result};
 use crate::table::{Table, Values};
-
-/// Shift and scale of a column: encoded = (value − mean) / std.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scale {
-    /// What is subtracted.
-    pub mean: f64,
-    /// What is divided by; 1 for constant columns.
-    pub std: f64,
-}
-
-impl Scale {
-    /// Leaves values as they are.
-    pub const IDENTITY: Self = Self { mean: 0.0, std: 1.0 };
-
-    /// Mean and (population) standard deviation of the values.
-    fn fit(values: &[f64]) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().map(|value| value / n).sum::<f64>();
-        let std = (values.iter().map(|value| (value - mean).powi(2) / n).sum::<f64>()).sqrt();
-        // A constant column may show rounding errors.
-        let constant = values.iter().all(|value| *value == values[0]);
-        if constant { Self { mean: values[0], std: 1.0 } } else { Self { mean, std } }
-    }
-
-    /// Value to encoded value.
-    pub fn encode(&self, value: f64) -> f64 {
-        (value - self.mean) / self.std
-    }
-
-    /// Encoded value to value: for predicted means. Standard deviations are multiplied by `std`.
-    pub fn decode(&self, encoded: f64) -> f64 {
-        encoded * self.std + self.mean
-    }
-}
-
-/// One input of the network.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Feature {
-    /// Name of the column.
-    pub column: String,
-    /// Its mean in training, or 0.
-    pub mean: f64,
-    /// Its standard deviation in training, or 1; 1 as well for constant columns.
-    pub std: f64,
-}
-
-impl Feature {
-    /// Its scale.
-    pub fn scale(&self) -> Scale {
-        Scale { mean: self.mean, std: self.std }
-    }
-}
 
 /// What the network predicts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -106,12 +59,15 @@ pub struct EncodingOptions {
     pub standardize: bool,
     /// Standardise a real target; predictions must then be decoded.
     pub standardize_target: bool,
+    /// Rows that scales are taken from, for example those trained on; all if none. Classes and
+    /// categories come from all rows in any case.
+    pub rows: Option<Vec<usize>>,
 }
 
 impl EncodingOptions {
     /// Standardised features and real targets, the last column as the target.
     pub fn new(task: Task) -> Self {
-        Self { target: None, task, standardize: true, standardize_target: true }
+        Self { target: None, task, standardize: true, standardize_target: true, rows: None }
     }
 }
 
@@ -119,7 +75,7 @@ impl EncodingOptions {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Encoding {
-    /// Inputs, in the order of the network.
+    /// The columns that become inputs, in the order of the network.
     pub features: Vec<Feature>,
     /// The target.
     pub target: Target,
@@ -133,10 +89,7 @@ impl Encoding {
         table.column(&target)?;
         let mut features = Vec::new();
         for column in table.columns.iter().filter(|column| column.name != target) {
-            let values = table.numbers(&column.name)?;
-            let scale =
-                if options.standardize { fit_scale(table, &column.name, values)? } else { Scale::IDENTITY };
-            features.push(Feature { column: column.name.clone(), mean: scale.mean, std: scale.std });
+            features.push(Feature::fit(table, &column.name, options)?);
         }
         if features.is_empty() {
             let problem = "it is the only column: features are needed beside the target".into();
@@ -147,7 +100,8 @@ impl Encoding {
             Task::Regression => {
                 let values = table.numbers(&target)?;
                 let standardize = options.standardize_target;
-                let scale = if standardize { fit_scale(table, &target, values)? } else { Scale::IDENTITY };
+                let scale =
+                    if standardize { Scale::fit(table, &target, values, options)? } else { Scale::IDENTITY };
                 Target::Value { column: target, mean: scale.mean, std: scale.std }
             }
         };
@@ -156,18 +110,20 @@ impl Encoding {
 
     /// Checks what a file may have got wrong: no features, scales that are not positive numbers.
     pub(crate) fn check(&self, file: &str) -> Result<()> {
-        let target = match &self.target {
-            Target::Value { column, mean, std } => Some((column, Scale { mean: *mean, std: *std })),
-            Target::Classes { .. } => None,
+        let problem = |column: &str, problem: String| {
+            Err(Error::Column { file: file.into(), column: column.into(), problem })
         };
-        let scales = self.features.iter().map(|feature| (&feature.column, feature.scale())).chain(target);
-        for (column, scale) in scales {
-            if !(scale.mean.is_finite() && scale.std.is_finite() && scale.std > 0.0) {
-                let problem = format!("its scale {scale:?} must be finite with std above 0");
-                return Err(Error::Column { file: file.into(), column: column.clone(), problem });
+        for feature in &self.features {
+            if let Some(found) = feature.problem() {
+                return problem(feature.column(), found);
             }
         }
-        Ok(())
+        match self.target_scale() {
+            Some(scale) if !scale.is_valid() => {
+                problem(self.target_column(), format!("its scale {scale:?} must be finite with std above 0"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Name of the target column.
@@ -195,23 +151,24 @@ impl Encoding {
 
     /// Columns that a reader must take as text even if they look like numbers.
     pub fn text_columns(&self) -> Vec<String> {
-        match &self.target {
-            Target::Classes { column, text: true, .. } => vec![column.clone()],
-            _ => vec![],
+        let categories = self.features.iter().filter(|f| matches!(f, Feature::Categories { .. }));
+        let mut columns: Vec<String> = categories.map(|feature| feature.column().to_string()).collect();
+        if let Target::Classes { column, text: true, .. } = &self.target {
+            columns.push(column.clone());
         }
+        columns
     }
 
     /// Encoded inputs, row-major rows × features. Columns may come in any order, with or without
-    /// the target; missing or unexpected ones are an error that lists them.
+    /// the target; missing ones are an error that lists them, others do not matter.
     pub fn inputs(&self, table: &Table) -> Result<Vec<f64>> {
         self.check_columns(table, false)?;
-        let width = self.features.len();
+        let width = self.width();
         let mut inputs = vec![0.0; table.rows * width];
-        for (j, feature) in self.features.iter().enumerate() {
-            let scale = feature.scale();
-            for (i, value) in table.numbers(&feature.column)?.iter().enumerate() {
-                inputs[i * width + j] = scale.encode(*value);
-            }
+        let mut at = 0;
+        for feature in &self.features {
+            feature.encode(table, &mut inputs, at, width)?;
+            at += feature.width();
         }
         Ok(inputs)
     }
@@ -221,7 +178,7 @@ impl Encoding {
         match &self.target {
             Target::Classes { column, classes, .. } => {
                 let labels = class_names(table, column)?;
-                Ok(Targets::Classes(class_indices(table, column, &labels, classes)?))
+                Ok(Targets::Classes(indices(table, column, &labels, classes)?))
             }
             Target::Value { column, mean, std } => {
                 let scale = Scale { mean: *mean, std: *std };
@@ -235,41 +192,31 @@ impl Encoding {
     pub fn dataset(&self, table: &Table) -> Result<Dataset> {
         self.check_columns(table, true)?;
         let (inputs, targets) = (self.inputs(table)?, self.targets(table)?);
-        Dataset::new(inputs, self.features.len(), targets).map_err(Error::content(&table.file))
+        Dataset::new(inputs, self.width(), targets).map_err(Error::content(&table.file))
     }
 
+    /// Names of the columns that are read: features, and the target if asked for.
+    pub fn columns(&self, target: bool) -> Vec<String> {
+        let features = self.features.iter().map(|feature| feature.column().to_string());
+        features.chain(target.then(|| self.target_column().to_string())).collect()
+    }
+
+    /// Number of inputs that a row becomes.
+    pub fn width(&self) -> usize {
+        self.features.iter().map(Feature::width).sum()
+    }
+
+    /// Columns that the model does not know are left alone.
     fn check_columns(&self, table: &Table, target: bool) -> Result<()> {
-        let features = self.features.iter().map(|feature| feature.column.as_str());
-        let needed: Vec<&str> = features.chain(target.then(|| self.target_column())).collect();
-        let present: std::collections::HashSet<&str> =
-            table.columns.iter().map(|c| c.name.as_str()).collect();
-        let known: std::collections::HashSet<&str> =
-            needed.iter().copied().chain(std::iter::once(self.target_column())).collect();
-        let missing: Vec<_> =
-            needed.iter().filter(|name| !present.contains(*name)).map(|s| s.to_string()).collect();
-        let extra: Vec<_> = table.names().into_iter().filter(|name| !known.contains(name.as_str())).collect();
-        if missing.is_empty() && extra.is_empty() {
-            Ok(())
-        } else {
-            Err(table.missing_columns(missing, extra))
-        }
+        let there = |name: &String| table.columns.iter().any(|column| column.name == *name);
+        let missing: Vec<String> = self.columns(target).into_iter().filter(|name| !there(name)).collect();
+        if missing.is_empty() { Ok(()) } else { Err(table.missing_columns(missing)) }
     }
-}
-
-fn fit_scale(table: &Table, column: &str, values: &[f64]) -> Result<Scale> {
-    let scale = Scale::fit(values);
-    if scale.mean.is_finite() && scale.std.is_finite() && scale.std > 0.0 {
-        return Ok(scale);
-    }
-    let problem = "its values are too large or too small to be standardised; rescale it first".into();
-    Err(Error::Column { file: table.file.clone(), column: column.into(), problem })
 }
 
 fn fit_classes(table: &Table, column: String) -> Result<Target> {
     let text = matches!(table.column(&column)?.values, Values::Strings(_));
-    let mut classes = class_names(table, &column)?;
-    classes.sort_unstable();
-    classes.dedup();
+    let mut classes = sorted_names(&class_names(table, &column)?);
     if !text {
         // Integers that a float holds exactly fit i64.
         classes.sort_by_key(|class| class.parse::<i64>().unwrap_or(i64::MAX));
@@ -298,23 +245,4 @@ fn class_names(table: &Table, column: &str) -> Result<Vec<String>> {
             }
         }
     }
-}
-
-fn class_indices(table: &Table, column: &str, labels: &[String], classes: &[String]) -> Result<Vec<usize>> {
-    let index: std::collections::HashMap<&str, usize> =
-        classes.iter().enumerate().map(|(k, class)| (class.as_str(), k)).collect();
-    let known = |label: &String| index.get(label.as_str()).copied();
-    let Some(first) = labels.iter().position(|label| known(label).is_none()) else {
-        return Ok(labels.iter().filter_map(known).collect());
-    };
-    let mut unknown: Vec<String> = labels.iter().filter(|label| known(label).is_none()).cloned().collect();
-    unknown.sort_unstable();
-    unknown.dedup();
-    Err(Error::UnknownClass {
-        file: table.file.clone(),
-        line: table.line(first),
-        column: column.into(),
-        unknown,
-        known: classes.to_vec(),
-    })
 }

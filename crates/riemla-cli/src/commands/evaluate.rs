@@ -1,0 +1,100 @@
+//! `riemla evaluate`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use riemla::score::Bootstrap;
+use riemla_lab::report::write_atomically;
+use riemla_lab::workflow::evaluate::report;
+use riemla_lab::workflow::{DataFiles, EvaluateConfig, evaluate};
+
+use super::shared::DataArguments;
+use crate::failure::Failure;
+use crate::output::{json, print};
+use crate::progress::Bar;
+
+const AFTER_HELP: &str = "\
+Examples:
+  riemla evaluate posterior/ --data test.csv --report report.html
+  riemla evaluate posterior/ --data test.csv --ood other.csv --report report.html
+  riemla evaluate posterior/ --data test.csv --json | jq '.methods[] | [.method, .scores.nll.estimate]'
+
+Compares the trained weights (map), the same with a temperature fitted on held-out rows, the Laplace
+approximation with exact (la) and linearised (lin-la) predictions, and every set of draws.";
+
+/// Score a posterior on data with known targets, beside what is cheaper
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Evaluate {
+    /// Directory of the posterior
+    #[arg(value_name = "POSTERIOR")]
+    pub posterior: PathBuf,
+
+    #[command(flatten)]
+    pub data: DataArguments,
+
+    /// Data of another kind, that should be recognised as such (may be repeated)
+    #[arg(long, value_name = "FILE")]
+    pub ood: Vec<PathBuf>,
+
+    /// Rows not trained on, for the temperature [default: those that training held out]
+    #[arg(long, value_name = "FILE")]
+    pub validation: Option<PathBuf>,
+
+    /// Sets of draws to compare [default: all]
+    #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
+    pub method: Vec<String>,
+
+    /// HTML report to write: one file for the browser
+    #[arg(long, short, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+
+    /// Resamples of the bootstrap intervals
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
+    pub resamples: u64,
+
+    /// Seed of the bootstrap
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Evaluates, prints, writes the page.
+pub fn run(arguments: &Evaluate, quiet: bool) -> anyhow::Result<ExitCode> {
+    let others = arguments
+        .ood
+        .iter()
+        .map(|path| DataFiles { target: arguments.data.target.clone(), ..DataFiles::new(path) });
+    let config = EvaluateConfig {
+        data: arguments.data.files(),
+        ood: others.collect(),
+        validation: arguments.validation.clone().map(DataFiles::new),
+        sets: arguments.method.clone(),
+        bootstrap: Bootstrap {
+            resamples: arguments.resamples as usize,
+            seed: arguments.seed,
+            ..Bootstrap::default()
+        },
+    };
+    let bar = Bar::new(quiet);
+    let evaluation = evaluate(&arguments.posterior, &config, &bar);
+    bar.finish();
+    let evaluation = evaluation?;
+    if let Some(path) = &arguments.report {
+        let html = report(&evaluation)?.to_html();
+        let failed =
+            || Failure::new(format!("cannot write {}", path.display()), "choose another place with --report");
+        write_atomically(path, html.as_bytes()).with_context(failed)?;
+    }
+    print(&if arguments.json { json(&evaluation.to_json())? } else { evaluation.table() })?;
+    if !quiet {
+        evaluation.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        arguments.report.iter().for_each(|path| eprintln!("Report: {}", path.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}

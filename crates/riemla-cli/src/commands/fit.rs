@@ -1,0 +1,201 @@
+//! `riemla fit`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use riemla::curvature::{Curvature, LaplaceConfig, PriorChoice, Refit, Structure, Subset};
+use riemla::objective::PriorPrecision;
+use riemla_files::Existing;
+use riemla_lab::workflow::{FitConfig, Fitted, fit, memory};
+
+use super::shared::{DataArguments, facts, model_directory, positive};
+use crate::output::{json, print};
+use crate::progress::Bar;
+
+const AFTER_HELP: &str = "\
+Examples:
+  riemla fit model/ --data train.csv --out posterior/
+  riemla fit model/ --data train.csv --structure kron --prior-precision per-layer --out posterior/
+  riemla fit model/ --data train.csv --subset last-layer --out posterior/
+  riemla fit model/ --data train.csv --subset 2.weight,2.bias --out posterior/
+
+The memory of a fit is told before it is taken; if there is too little, the error lists the
+structures that would fit. Next: riemla sample posterior/";
+
+/// Fit a Laplace approximation at the weights of a model
+///
+/// Gives the weights a Gaussian: their precision is the curvature of the loss plus the prior
+/// precision. Rows that `riemla train` held out of this file are held out again. The encoded
+/// data are kept in the posterior, so that later commands need no other file.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Fit {
+    /// Directory of the model
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+
+    #[command(flatten)]
+    pub data: DataArguments,
+
+    /// Directory of the posterior to write
+    #[arg(long, short, value_name = "DIR", default_value = "posterior")]
+    pub out: PathBuf,
+
+    /// Second derivative: generalised Gauss-Newton, exact Hessian, empirical Fisher
+    #[arg(long, value_name = "NAME", default_value = "ggn")]
+    pub curvature: CurvatureName,
+
+    /// How much of it: all, its diagonal, a Kronecker product per layer, its largest eigenpairs
+    #[arg(long, value_name = "NAME", default_value = "full")]
+    pub structure: StructureName,
+
+    /// Number of eigenpairs of the low-rank structure
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub rank: usize,
+
+    /// Which weights are uncertain: all, last-layer, or names of parameters such as 0.weight,0.bias
+    #[arg(long, value_name = "NAMES", default_value = "all", value_parser = subset)]
+    pub subset: Subset,
+
+    /// Prior precision: auto (largest marginal likelihood), per-layer (the same, one per layer),
+    /// model (as it was trained), or a number
+    #[arg(long, value_name = "VALUE", default_value = "auto", value_parser = prior)]
+    pub prior_precision: PriorChoice,
+
+    /// Let the weights follow the prior: refit both in turn until they settle
+    #[arg(long)]
+    pub refit: bool,
+
+    /// Memory that may be used, such as 500M or 8G [default: what is free]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub memory: Option<u64>,
+
+    /// Do not keep the data in the posterior
+    #[arg(long)]
+    pub without_data: bool,
+
+    /// Replace what is at DIR, its draws included
+    #[arg(long)]
+    pub force: bool,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum CurvatureName {
+    Ggn,
+    Hessian,
+    Ef,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum StructureName {
+    Full,
+    Diagonal,
+    Kron,
+    LowRank,
+}
+
+fn subset(text: &str) -> Result<Subset, String> {
+    Ok(match text {
+        "all" => Subset::All,
+        "last-layer" => Subset::LastLayer,
+        names => Subset::Parameters(names.split(',').map(|name| name.trim().to_string()).collect()),
+    })
+}
+
+fn prior(text: &str) -> Result<PriorChoice, String> {
+    Ok(match text {
+        "auto" => PriorChoice::Optimize,
+        "per-layer" => PriorChoice::OptimizePerLayer,
+        "model" => PriorChoice::Keep,
+        value => {
+            let value = positive(value).map_err(|_| "must be auto, per-layer, model, or a number above 0")?;
+            PriorChoice::Fixed(PriorPrecision::Scalar(value))
+        }
+    })
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, factor) = match text.trim_end_matches(['B', 'b']) {
+        t if t.ends_with(['k', 'K']) => (&t[..t.len() - 1], 1e3),
+        t if t.ends_with(['m', 'M']) => (&t[..t.len() - 1], 1e6),
+        t if t.ends_with(['g', 'G']) => (&t[..t.len() - 1], 1e9),
+        t => (t, 1.0),
+    };
+    let number = digits.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0);
+    number.map(|n| (n * factor) as u64).ok_or_else(|| "must be a size such as 500M or 8G".into())
+}
+
+/// Fits, writes, prints.
+pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
+    let existing = if arguments.force { Existing::Replace } else { Existing::Refuse };
+    riemla_files::atomic::check_free(&arguments.out, existing)?;
+    let model = model_directory(&arguments.model)?;
+    let config = config(arguments);
+    let bar = Bar::new(quiet);
+    let fitted = fit(model, &config, &bar);
+    bar.finish();
+    let fitted = fitted?;
+    fitted.posterior.write(&arguments.out, existing)?;
+    print(&if arguments.json { in_json(&fitted)? } else { in_words(&fitted) })?;
+    if !quiet {
+        eprintln!("Posterior: {}", arguments.out.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn config(arguments: &Fit) -> FitConfig {
+    let laplace = LaplaceConfig {
+        curvature: match arguments.curvature {
+            CurvatureName::Ggn => Curvature::Ggn,
+            CurvatureName::Hessian => Curvature::Hessian,
+            CurvatureName::Ef => Curvature::EmpiricalFisher,
+        },
+        structure: match arguments.structure {
+            StructureName::Full => Structure::Full,
+            StructureName::Diagonal => Structure::Diagonal,
+            StructureName::Kron => Structure::Kronecker,
+            StructureName::LowRank => Structure::LowRank { rank: arguments.rank },
+        },
+        subset: arguments.subset.clone(),
+        prior: arguments.prior_precision.clone(),
+        refit: arguments.refit.then(Refit::default),
+    };
+    let memory = arguments.memory.or_else(memory::available);
+    FitConfig { data: arguments.data.files(), laplace, memory, keep_data: !arguments.without_data }
+}
+
+fn in_json(fitted: &Fitted) -> anyhow::Result<String> {
+    let laplace = &fitted.posterior.laplace;
+    json(&serde_json::json!({
+        "weights": laplace.theta.len(),
+        "uncertain_weights": laplace.subset().len(),
+        "rows": fitted.rows.0,
+        "held_out_rows": fitted.rows.1,
+        "laplace": fitted.posterior.config,
+        "prior_precision": fitted.posterior.prior_precision(),
+        "likelihood": laplace.likelihood,
+        "log_marginal_likelihood": laplace.log_marginal_likelihood,
+        "gradient_norm": laplace.gradient_norm,
+        "version": env!("CARGO_PKG_VERSION"),
+    }))
+}
+
+fn in_words(fitted: &Fitted) -> String {
+    let laplace = &fitted.posterior.laplace;
+    let held_out = if fitted.rows.1 > 0 { format!(" ({} held out)", fitted.rows.1) } else { String::new() };
+    let evidence = laplace
+        .log_marginal_likelihood
+        .map_or(String::new(), |value| format!("log marginal likelihood: {value:.3}\n"));
+    format!(
+        "{}\nfitted to {} rows{held_out}; {} weights are uncertain\n{evidence}gradient norm at the weights: {:.2e}\n",
+        facts(laplace.theta.len(), &fitted.posterior.prior_precision(), laplace.likelihood),
+        fitted.rows.0,
+        laplace.subset().len(),
+        laplace.gradient_norm
+    )
+}

@@ -1,0 +1,162 @@
+//! `riemla import` and `riemla export`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use riemla::objective::Likelihood;
+use riemla_files::Existing;
+use riemla_lab::workflow::{DataFiles, ImportConfig, export, import};
+
+use super::shared::{facts, model_directory, positive};
+use crate::output::{json, print};
+
+const IMPORT_HELP: &str = "\
+Examples:
+  riemla import net.onnx --out model/
+  riemla import net.safetensors --network net.toml --out model/
+  riemla import net.onnx --data train.csv --target species --standardize --out model/
+
+A network description in TOML (input size, then the layers of torch.nn.Sequential):
+  input = 4
+  layers = [
+    { type = \"linear\", outputs = 16 },
+    { type = \"activation\", function = \"tanh\" },
+    { type = \"linear\", outputs = 3 },
+  ]
+
+Save a PyTorch model with safetensors.torch.save_file(model.state_dict(), \"net.safetensors\") or
+torch.onnx.export(model, (x,), \"net.onnx\"). Next: riemla fit model/ --data train.csv";
+
+const EXPORT_HELP: &str = "\
+Example:
+  riemla export model/ --out net.safetensors
+
+In Python: model.load_state_dict(safetensors.torch.load_file(\"net.safetensors\"))";
+
+/// Make a model from a network that PyTorch or Keras trained
+///
+/// Reads ONNX (dense layers, convolutions, pooling, activations), or a PyTorch state dict in
+/// safetensors with a description of the network. Everything that does not fit is listed at once.
+/// With --data the columns and classes of the training table become part of the model.
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_HELP)]
+pub struct Import {
+    /// FILE.onnx or a state dict in safetensors
+    #[arg(value_name = "FILE")]
+    pub weights: PathBuf,
+
+    /// Description of the network of a state dict, TOML or JSON
+    #[arg(long, value_name = "FILE")]
+    pub network: Option<PathBuf>,
+
+    /// What the outputs mean [default: what the file says; categorical for several outputs]
+    #[arg(long, value_name = "NAME")]
+    pub likelihood: Option<LikelihoodName>,
+
+    /// Standard deviation of the noise, with --likelihood gaussian; `riemla fit` can choose it
+    #[arg(long, value_name = "VALUE", default_value_t = 1.0, value_parser = positive)]
+    pub sigma_noise: f64,
+
+    /// Prior precision (weight decay of the summed loss) in training; `riemla fit` can choose it
+    #[arg(long, value_name = "VALUE", default_value_t = 1.0, value_parser = positive)]
+    pub prior_precision: f64,
+
+    /// Table it was trained on, for the names of columns and classes
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+
+    /// Column of the target in that table [default: the last]
+    #[arg(long, value_name = "COLUMN", requires = "data")]
+    pub target: Option<String>,
+
+    /// It was trained on standardised features: standardise them here as well
+    #[arg(long, requires = "data")]
+    pub standardize: bool,
+
+    /// Directory of the model to write
+    #[arg(long, short, value_name = "DIR")]
+    pub out: PathBuf,
+
+    /// Replace what is at DIR
+    #[arg(long)]
+    pub force: bool,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Write the weights of a model for PyTorch
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_HELP)]
+pub struct Export {
+    /// Directory of the model (or posterior)
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+
+    /// Safetensors file to write
+    #[arg(long, short, value_name = "FILE")]
+    pub out: PathBuf,
+
+    /// Replace the file
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum LikelihoodName {
+    Categorical,
+    Bernoulli,
+    Gaussian,
+}
+
+/// Reads, checks, writes.
+pub fn run(arguments: &Import, quiet: bool) -> anyhow::Result<ExitCode> {
+    let existing = if arguments.force { Existing::Replace } else { Existing::Refuse };
+    riemla_files::atomic::check_free(&arguments.out, existing)?;
+    let data =
+        arguments.data.clone().map(|data| DataFiles { data, labels: None, target: arguments.target.clone() });
+    let imported = import(&ImportConfig {
+        weights: arguments.weights.clone(),
+        network: arguments.network.clone(),
+        likelihood: arguments.likelihood.map(|name| match name {
+            LikelihoodName::Categorical => Likelihood::Categorical,
+            LikelihoodName::Bernoulli => Likelihood::Bernoulli,
+            LikelihoodName::Gaussian => Likelihood::Gaussian { sigma_noise: arguments.sigma_noise },
+        }),
+        prior_precision: arguments.prior_precision,
+        data,
+        standardize: arguments.standardize,
+    })?;
+    let model = &imported.model;
+    model.write(&arguments.out, existing)?;
+    print(&if arguments.json {
+        json(&serde_json::json!({
+            "weights": model.theta.len(),
+            "network": model.network,
+            "likelihood": model.likelihood,
+            "notes": imported.notes,
+            "version": env!("CARGO_PKG_VERSION"),
+        }))?
+    } else {
+        facts(model.theta.len(), &model.prior_precision, model.likelihood) + "\n"
+    })?;
+    if !quiet {
+        imported.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        eprintln!("Model: {}", arguments.out.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a state dict.
+pub fn run_export(arguments: &Export, quiet: bool) -> anyhow::Result<ExitCode> {
+    if arguments.out.exists() && !arguments.force {
+        return Err(riemla_files::Error::Exists { file: arguments.out.display().to_string() }.into());
+    }
+    export(&model_directory(&arguments.model)?, &arguments.out)?;
+    if !quiet {
+        eprintln!("Weights: {}", arguments.out.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}

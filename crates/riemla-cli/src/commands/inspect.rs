@@ -1,0 +1,58 @@
+//! `riemla inspect`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use riemla_lab::workflow::inspect;
+use serde_json::Value;
+
+use crate::output::{json, print};
+
+/// Tell what a file or directory is: a model, a posterior, draws, tensors, ONNX, data
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  riemla inspect posterior/\n  riemla inspect train.csv\n  riemla inspect --json net.onnx | jq .layers"
+)]
+pub struct Inspect {
+    /// What to look at
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+
+    /// Print the description as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Looks and prints.
+pub fn run(arguments: &Inspect) -> anyhow::Result<ExitCode> {
+    let found = inspect(&arguments.path)?;
+    if arguments.json {
+        print(&json(&found.to_json())?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = format!("{}: {}\n", arguments.path.display(), found.kind);
+    for (name, value) in &found.properties {
+        match value {
+            Value::Null => {}
+            Value::Array(items) if items.iter().any(|item| item.to_string().len() > 12) => {
+                text.push_str(&format!("  {name}:\n"));
+                items.iter().for_each(|item| text.push_str(&format!("    {}\n", plain(item))));
+            }
+            Value::Array(items) => {
+                text.push_str(&format!(
+                    "  {name}: {}\n",
+                    items.iter().map(plain).collect::<Vec<_>>().join(", ")
+                ));
+            }
+            other => text.push_str(&format!("  {name}: {}\n", plain(other))),
+        }
+    }
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Text without quotes, everything else as JSON.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}

@@ -1,0 +1,12 @@
+//! One file per command: its options, and what it does with them.
+
+pub mod demo;
+pub mod evaluate;
+pub mod fit;
+pub mod import;
+pub mod inspect;
+pub mod predict;
+pub mod sample;
+pub mod shared;
+pub mod shell;
+pub mod train;

@@ -1,0 +1,85 @@
+//! `riemla predict`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use riemla_lab::workflow::{DataFiles, PredictConfig, draws, predict, predict_to_file};
+
+use super::shared::posterior_directory;
+use crate::interrupt::stop_flag;
+use crate::progress::Bar;
+
+const AFTER_HELP: &str = "\
+Examples:
+  riemla predict posterior/ --data new.csv --out predictions.csv
+  riemla predict posterior/ --data new.csv --keep id --method lin-la --out predictions.csv
+  gunzip -c big.csv.gz | riemla predict posterior/ --data - > predictions.csv
+
+Columns for classes: prediction, confidence, entropy (all doubt), aleatoric (doubt that more data of
+the same kind cannot remove), epistemic (doubt about the weights), p_CLASS.
+Columns for numbers: mean, std, lower, upper (the interval of --level), epistemic_std, aleatoric_std.
+CSV files are read, predicted and written in pieces and may be larger than the memory.";
+
+/// Predict new data with the draws of a posterior
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Predict {
+    /// Directory of the posterior
+    #[arg(value_name = "POSTERIOR")]
+    pub posterior: PathBuf,
+
+    /// CSV, NPY, NPZ, Parquet or IDX, plain or gzip; "-" reads standard input
+    #[arg(long, value_name = "FILE")]
+    pub data: PathBuf,
+
+    /// CSV file to write [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Set of draws; map, la and lin-la need none [default: the only set there is]
+    #[arg(long, short, value_name = "NAME")]
+    pub method: Option<String>,
+
+    /// Probability of the interval of a number
+    #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = level)]
+    pub level: f64,
+
+    /// Columns of the data to copy to the predictions
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub keep: Vec<String>,
+
+    /// Column of the target in arrays that have one (it is left out)
+    #[arg(long, value_name = "COLUMN")]
+    pub target: Option<String>,
+}
+
+fn level(text: &str) -> Result<f64, String> {
+    let level = text.parse().ok().filter(|level: &f64| *level > 0.0 && *level < 1.0);
+    level.ok_or_else(|| "must be a number between 0 and 1, such as 0.95".into())
+}
+
+/// Reads, predicts, writes.
+pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
+    let saved = posterior_directory(&arguments.posterior)?;
+    let name = draws::choose(&arguments.posterior, arguments.method.as_deref())?;
+    let predictor = draws::predictor(&saved, &arguments.posterior, &name)?;
+    let data = DataFiles { data: arguments.data.clone(), labels: None, target: arguments.target.clone() };
+    let config = PredictConfig { data, level: arguments.level, keep: arguments.keep.clone() };
+    let stop = stop_flag(quiet)?;
+    let bar = Bar::new(quiet);
+    let control: (&_, &dyn riemla_lab::watch::Watch) = (stop, &bar);
+    let rows = match arguments.out.as_deref() {
+        None => predict(&predictor, &saved.model, &config, &mut std::io::stdout().lock(), control),
+        Some(path) if path == Path::new("-") => {
+            predict(&predictor, &saved.model, &config, &mut std::io::stdout().lock(), control)
+        }
+        Some(path) => predict_to_file(&predictor, &saved.model, &config, path, control),
+    };
+    bar.finish();
+    let rows = rows?;
+    if !quiet {
+        eprintln!("{rows} rows predicted with {} weights of {name}.", predictor.thetas.len());
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,211 @@
+//! `riemla sample`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use riemla::posterior::{BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
+use riemla_lab::report::aligned;
+use riemla_lab::workflow::{DataFiles, Preset, SampleConfig, Sampled, sample};
+
+use super::shared::positive;
+use crate::interrupt::{code, stop_flag};
+use crate::output::{json, print};
+use crate::progress::Bar;
+
+const AFTER_HELP: &str = "\
+Examples:
+  riemla sample posterior/                                 100 draws of riem-la at a calibrated strength
+  riemla sample posterior/ --method lin-riem-la --samples 30
+  riemla sample posterior/ --batch 1000 --seconds 600      each draw on a fresh batch, ten minutes at most
+  riemla sample posterior/ --samples 200                   adds 100 draws to the first 100
+
+Every draw is on the disk as soon as it is finished. After Ctrl-C, a crash or the end of the budget
+the same command goes on where it was; the same seed gives the same draws on any number of threads.
+Next: riemla predict posterior/ --data new.csv --out predictions.csv";
+
+/// Draw weights from a posterior
+///
+/// Writes the draws, and a table of diagnostics with a line per draw, to POSTERIOR/samples/NAME.
+/// riem-la follows geodesics of the loss, so that draws stay where the loss is low; la draws from the
+/// Gaussian; lin- predicts with the network linearised at the trained weights.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Sample {
+    /// Directory of the posterior
+    #[arg(value_name = "POSTERIOR")]
+    pub posterior: PathBuf,
+
+    /// riem-la, lin-riem-la, la or lin-la
+    #[arg(long, short, value_name = "METHOD", default_value = "riem-la", value_parser = method)]
+    pub method: Method,
+
+    /// Draws in the set
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub samples: u64,
+
+    /// Rows of a fresh random batch per draw [default: all rows]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub batch: Option<u64>,
+
+    /// Settings in one word
+    #[arg(long, value_name = "NAME", default_value = "calibrated")]
+    pub preset: PresetName,
+
+    /// Strength of the metric: auto (virial ratio 1), held-out (best on the held-out rows), or a
+    /// number (1 is the paper's; smaller lets draws go further) [default: the preset's]
+    #[arg(long, value_name = "VALUE", value_parser = strength)]
+    pub strength: Option<Strength>,
+
+    /// Metric: of the loss, or of Fisher (no strength to choose; for small models)
+    #[arg(long, value_name = "NAME", default_value = "loss", conflicts_with_all = ["strength", "preset"])]
+    pub metric: MetricName,
+
+    /// Stop after so many seconds and keep what is there
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pub seconds: Option<f64>,
+
+    /// Seed of the draws
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Name of the set [default: the method's, with -batches]
+    #[arg(long, value_name = "NAME", value_parser = set_name)]
+    pub name: Option<String>,
+
+    /// Training data, for a posterior that was saved without
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum PresetName {
+    /// As the paper's code: Dormand-Prince at its tolerances, strength 1
+    Paper,
+    /// The paper's geodesics, solved
+    Converged,
+    /// The strength at which the virial identity holds
+    Calibrated,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
+pub enum MetricName {
+    Loss,
+    Fisher,
+}
+
+fn method(text: &str) -> Result<Method, String> {
+    match text.parse() {
+        Ok(Method::Map) => Err("map is a single point and needs no draws".into()),
+        Ok(method) => Ok(method),
+        Err(_) => Err("must be riem-la, lin-riem-la, la or lin-la".into()),
+    }
+}
+
+fn strength(text: &str) -> Result<Strength, String> {
+    match text {
+        "held-out" => Ok(Strength::held_out()),
+        other => crate::arguments::strength(other)
+            .map_err(|_| "must be auto, held-out, or a number above 0".into()),
+    }
+}
+
+/// A name that is one directory.
+fn set_name(text: &str) -> Result<String, String> {
+    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    let valid = plain && !text.is_empty() && !text.starts_with('.') && text.len() <= 100;
+    valid.then(|| text.to_string()).ok_or_else(|| "must consist of letters, digits, - and _".into())
+}
+
+/// Draws, prints, warns.
+pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
+    let stop = stop_flag(quiet)?;
+    let bar = Bar::new(quiet);
+    let sampled = sample(&arguments.posterior, &config(arguments), stop, &bar);
+    bar.finish();
+    let sampled = sampled?;
+    print(&if arguments.json { in_json(&sampled)? } else { in_words(&sampled) })?;
+    if !quiet {
+        sampled.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        eprintln!("{}", closing(&sampled));
+    }
+    Ok(code(stop))
+}
+
+fn config(arguments: &Sample) -> SampleConfig {
+    let method = arguments.method;
+    let preset = match arguments.preset {
+        PresetName::Paper => Preset::Paper,
+        PresetName::Converged => Preset::Converged,
+        PresetName::Calibrated => Preset::Calibrated,
+    };
+    let mut posterior = match arguments.metric {
+        MetricName::Loss => preset.config(method),
+        MetricName::Fisher => {
+            PosteriorConfig { metric: MetricChoice::Fisher, ..PosteriorConfig::fisher(method) }
+        }
+    };
+    posterior.strength = arguments.strength.unwrap_or(posterior.strength);
+    posterior.batch = arguments.batch.map(|size| BatchPlan { size: size as usize, stratified: false });
+    SampleConfig {
+        posterior,
+        samples: arguments.samples,
+        seed: arguments.seed,
+        seconds: arguments.seconds,
+        name: arguments.name.clone(),
+        data: arguments.data.clone().map(DataFiles::new),
+    }
+}
+
+fn in_json(sampled: &Sampled) -> anyhow::Result<String> {
+    json(&serde_json::json!({
+        "directory": sampled.directory,
+        "draws": sampled.draws.0,
+        "new_draws": sampled.draws.1,
+        "asked": sampled.asked,
+        "out_of_time": sampled.out_of_time,
+        "seconds": sampled.seconds,
+        "seed": sampled.diagnosis.set.seed,
+        "summary": sampled.diagnosis.summary,
+        "warnings": sampled.diagnosis.warnings,
+        "version": env!("CARGO_PKG_VERSION"),
+    }))
+}
+
+fn in_words(sampled: &Sampled) -> String {
+    let summary = &sampled.diagnosis.summary;
+    let number = |value: Option<f64>, digits: usize| value.map_or("-".into(), |v| format!("{v:.digits$}"));
+    let row = |name: &str, value: String| vec![name.to_string(), value];
+    let mut rows = vec![
+        row("draws", sampled.draws.0.to_string()),
+        row("of which new", sampled.draws.1.to_string()),
+        row("virial ratio (1 is right)", number(summary.virial_ratio, 3)),
+    ];
+    if summary.gradients.is_some() {
+        rows.extend([
+            row("strength of the metric", number(summary.strength, 4)),
+            row("rise of the loss, mean", number(summary.loss_rise, 2)),
+            row("gradients per draw", number(summary.gradients, 1)),
+            row("unfinished geodesics", number(summary.unfinished.map(|share| 100.0 * share), 1) + " %"),
+        ]);
+    }
+    if summary.failed > 0 {
+        rows.push(row("failed draws", summary.failed.to_string()));
+    }
+    aligned(&rows)
+}
+
+fn closing(sampled: &Sampled) -> String {
+    let missing = sampled.asked.saturating_sub(sampled.draws.0 as u64);
+    let short = if missing == 0 {
+        String::new()
+    } else {
+        let why = if sampled.out_of_time { "The time is over" } else { "Ended early" };
+        format!("{why}: {missing} of {} draws are missing; the same command goes on.\n", sampled.asked)
+    };
+    format!("{short}Draws: {}", sampled.directory.display())
+}

@@ -1,0 +1,63 @@
+//! `riemla completions` and `riemla man`: made from the same descriptions as the help.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+
+use crate::arguments::Arguments;
+use crate::failure::Failure;
+use crate::output::print;
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  riemla completions bash > ~/.local/share/bash-completion/completions/riemla\n  riemla completions zsh > ~/.zfunc/_riemla\n  riemla completions fish > ~/.config/fish/completions/riemla.fish"
+)]
+pub struct Completions {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// Write the manual pages
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  riemla man | man -l -\n  riemla man --out ~/.local/share/man/man1")]
+pub struct Man {
+    /// Directory for the pages of all commands [default: print the main page]
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Prints completions.
+pub fn completions(arguments: &Completions) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Arguments::command(), "riemla", &mut script);
+    print(&String::from_utf8_lossy(&script))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints or writes manual pages.
+pub fn man(arguments: &Man) -> anyhow::Result<ExitCode> {
+    let command = Arguments::command();
+    match &arguments.out {
+        Some(directory) => {
+            let failed = || {
+                Failure::new(
+                    format!("cannot write to {}", directory.display()),
+                    "choose another place with --out",
+                )
+            };
+            std::fs::create_dir_all(directory).with_context(failed)?;
+            clap_mangen::generate_to(command, directory).with_context(failed)?;
+        }
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command).render(&mut page)?;
+            print(&String::from_utf8_lossy(&page))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

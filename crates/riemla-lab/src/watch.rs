@@ -1,0 +1,36 @@
+//! What a caller can see of long work.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use riemla::train::Progress;
+
+/// Told of progress, from any thread.
+pub trait Watch: Sync {
+    /// A stage begins; `total` steps of it can be expected, or 0 if that is unknown.
+    fn begin(&self, stage: &str, total: u64);
+    /// One step of the stage is done.
+    fn step(&self);
+    /// Something the user should read, whatever the stage.
+    fn note(&self, text: &str);
+}
+
+/// Looks away.
+pub struct Silent;
+
+impl Watch for Silent {
+    fn begin(&self, _: &str, _: u64) {}
+    fn step(&self) {}
+    fn note(&self, _: &str) {}
+}
+
+/// An observer of training that counts iterations as steps and ends when `stop` is set.
+pub fn training<'a>(
+    stop: &'a AtomicBool,
+    watch: &'a dyn Watch,
+) -> impl FnMut(&Progress) -> ControlFlow<()> + 'a {
+    |_| {
+        watch.step();
+        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

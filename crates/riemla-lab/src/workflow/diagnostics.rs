@@ -1,0 +1,106 @@
+//! How draws look: a table with a line per draw, and warnings in words.
+
+use std::path::Path;
+
+use riemla::posterior::{Draw, Posterior, SampleSet};
+use riemla_files::atomic::write_file;
+use serde::Serialize;
+
+use super::error::Result;
+use super::sample::SampleConfig;
+
+/// Name of the table in the directory of a set.
+pub const FILE: &str = "diagnostics.csv";
+
+/// What can be said about a set of draws.
+#[derive(Debug, Clone)]
+pub struct Diagnosis {
+    /// The draws.
+    pub set: SampleSet,
+    /// Numbers about all of them.
+    pub summary: Summary,
+    /// What is off, and what to do about it.
+    pub warnings: Vec<String>,
+}
+
+/// Numbers about a set.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Strength of the metric.
+    pub strength: Option<f64>,
+    /// Mean of (θ − θ*)·∇L(θ) over the number of weights: 1 for draws from the posterior.
+    pub virial_ratio: Option<f64>,
+    /// Mean rise of the loss from θ*.
+    pub loss_rise: Option<f64>,
+    /// Gradients per draw.
+    pub gradients: Option<f64>,
+    /// Share of geodesics that did not reach their end.
+    pub unfinished: Option<f64>,
+    /// Draws for which no geodesic came to its end.
+    pub failed: usize,
+}
+
+impl Diagnosis {
+    /// Looks at the draws of a set; `drawn` tells of those that failed.
+    pub(super) fn of(
+        posterior: &Posterior,
+        config: &SampleConfig,
+        draws: Vec<Draw>,
+        drawn: SampleSet,
+    ) -> Result<Self> {
+        let set = SampleSet { draws, ..drawn };
+        let thetas = set.thetas();
+        let method = config.posterior.method;
+        let virial = if set.draws.len() > 1 { Some(posterior.virial_ratio(&thetas)?) } else { None };
+        let geodesics: Vec<_> = set.draws.iter().filter_map(|draw| draw.geodesic.as_ref()).collect();
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let some = |values: Vec<f64>| (!values.is_empty()).then(|| mean(values));
+        let rise =
+            |g: &&riemla::posterior::GeodesicSummary| g.diagnostics.loss_end - g.diagnostics.loss_start;
+        let summary = Summary {
+            strength: method.is_riemannian().then(|| posterior.config().strength.fixed()).flatten(),
+            virial_ratio: virial,
+            loss_rise: some(geodesics.iter().map(rise).collect()),
+            gradients: some(geodesics.iter().map(|g| g.counters.gradients as f64).collect()),
+            unfinished: method.is_riemannian().then(|| set.unfinished()),
+            failed: set.failed.len(),
+        };
+        let warnings = Vec::new();
+        Ok(Self { set, summary, warnings })
+    }
+
+    /// Writes the table of draws.
+    pub fn write(&self, directory: &Path) -> Result<()> {
+        let rows: String = self.set.draws.iter().map(line).collect();
+        Ok(write_file(&directory.join(FILE), |writer| {
+            use std::io::Write as _;
+            writeln!(writer, "{HEAD}")?;
+            writer.write_all(rows.as_bytes())
+        })?)
+    }
+}
+
+const HEAD: &str = "draw,status,t,attempts,gradients,values,steps,rejections,speed,speed_drift,\
+                    speed_correction,loss_start,loss_end,loss_bound";
+
+fn line(draw: &Draw) -> String {
+    let Some(geodesic) = &draw.geodesic else { return format!("{}{}\n", draw.index, ",".repeat(13)) };
+    let (c, d) = (&geodesic.counters, &geodesic.diagnostics);
+    format!(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+        draw.index,
+        geodesic.status,
+        geodesic.t,
+        geodesic.attempts,
+        c.gradients,
+        c.values,
+        c.steps,
+        c.rejections,
+        d.speed,
+        d.speed_drift,
+        d.speed_correction,
+        d.loss_start,
+        d.loss_end,
+        d.loss_bound
+    )
+}

@@ -1,0 +1,103 @@
+//! Which draws a prediction is made of: a set on the disk, or one that is made on the spot.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use riemla::nn::Network;
+use riemla::posterior::Method;
+use riemla::random::{Purpose, stream};
+use riemla_files::SavedPosterior;
+use riemla_files::encoding::Encoding;
+use riemla_files::samples::{SAMPLES_FILE, read_samples};
+
+use super::error::{Result, WorkflowError};
+use super::predictor::Predictor;
+use super::sample::{SAMPLES_DIRECTORY, io};
+
+/// Draws made on the spot for methods that cost next to nothing.
+pub const QUICK_DRAWS: u64 = 100;
+/// Their seed.
+pub const QUICK_SEED: u64 = 1;
+
+/// Names of the finished sets of draws of a posterior, sorted.
+pub fn set_names(directory: &Path) -> Result<Vec<String>> {
+    let sets = directory.join(SAMPLES_DIRECTORY);
+    if !sets.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&sets).map_err(io(&sets, "list it"))? {
+        let entry = entry.map_err(io(&sets, "list it"))?;
+        if entry.path().join(SAMPLES_FILE).is_file() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The set to use: the one named, or the only one there is.
+pub fn choose(directory: &Path, named: Option<&str>) -> Result<String> {
+    let names = set_names(directory)?;
+    match (named, names.as_slice()) {
+        (Some(name), _) => Ok(name.to_string()),
+        (None, [only]) => Ok(only.clone()),
+        (None, []) => Err(WorkflowError::unfit(format!(
+            "{} has no draws yet: make some with `riemla sample {0}`, or predict with --method lin-la, la or map",
+            directory.display()
+        ))),
+        (None, several) => Err(WorkflowError::unfit(format!(
+            "{} has several sets of draws: choose one with --method ({})",
+            directory.display(),
+            several.join(", ")
+        ))),
+    }
+}
+
+/// The predictor of a set by name; `map`, `la` and `lin-la` are drawn on the spot if no set has that
+/// name.
+pub fn predictor(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Predictor> {
+    let set = directory.join(SAMPLES_DIRECTORY).join(name);
+    if set.join(SAMPLES_FILE).is_file() {
+        let samples = read_samples(&set)?;
+        let thetas = samples.draws.into_iter().map(|draw| draw.theta).collect();
+        return assembled(saved, samples.run.config.method, thetas);
+    }
+    let known = [Method::Map, Method::La, Method::LinLa];
+    match known.into_iter().find(|method| method.name() == name) {
+        Some(method) => assembled(saved, method, quick(saved, method)?),
+        None => Err(WorkflowError::unfit(format!(
+            "{} has no draws named {name}; there are: {}; make them with `riemla sample {0} --method {name}`",
+            directory.display(),
+            listed(&set_names(directory)?)
+        ))),
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// Draws without geodesics.
+fn quick(saved: &SavedPosterior, method: Method) -> Result<Vec<Vec<f64>>> {
+    if method == Method::Map {
+        return Ok(vec![saved.laplace.theta.clone()]);
+    }
+    let tangent = |index| {
+        let mut theta = saved.laplace.theta.clone();
+        let tangent = saved.laplace.draw_tangent(&mut stream(QUICK_SEED, Purpose::Draw, index));
+        theta.iter_mut().zip(tangent).for_each(|(weight, change)| *weight += change);
+        theta
+    };
+    Ok((0..QUICK_DRAWS).map(tangent).collect())
+}
+
+fn assembled(saved: &SavedPosterior, method: Method, thetas: Vec<Vec<f64>>) -> Result<Predictor> {
+    Ok(Predictor {
+        network: Arc::new(Network::new(&saved.model.network)?),
+        likelihood: saved.laplace.likelihood,
+        thetas,
+        linearized_at: method.is_linearized().then(|| saved.laplace.theta.clone()),
+        scale: saved.model.encoding.as_ref().and_then(Encoding::target_scale),
+    })
+}

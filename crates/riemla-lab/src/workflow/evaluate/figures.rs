@@ -1,0 +1,112 @@
+//! The drawings of an evaluation.
+
+use riemla::data::Targets;
+use riemla::predict::{ClassPrediction, Prediction};
+use riemla::score;
+
+use super::ood::doubts;
+use super::result::{Evaluation, MethodResult, short};
+use crate::plot::{Axis, Chart, Histogram, Reference, ReliabilityBin, ReliabilityDiagram, Series};
+use crate::workflow::scores::{BINS, coverage};
+
+/// Points of a cloud: more are a blot.
+const MOST_POINTS: usize = 300;
+
+/// A drawing and its caption.
+pub(super) type Figure = (String, String);
+
+/// Confidence against accuracy of every method.
+pub(super) fn reliability(evaluation: &Evaluation) -> riemla::Result<Vec<Figure>> {
+    let Targets::Classes(labels) = &evaluation.targets else { return Ok(Vec::new()) };
+    let diagram = |(method, p): (&MethodResult, &ClassPrediction)| {
+        let bins = score::reliability_bins(&p.probabilities, p.classes, labels, BINS)?;
+        let bin = |b: &score::ReliabilityBin| ReliabilityBin {
+            confidence: b.confidence,
+            accuracy: b.accuracy,
+            count: b.count,
+        };
+        let diagram = ReliabilityDiagram::new(&method.name, bins.iter().map(bin).collect());
+        Ok((diagram.to_svg(), diagram.caption()))
+    };
+    let classes = evaluation.methods.iter().filter_map(|method| Some((method, method.prediction.classes()?)));
+    classes.map(diagram).collect()
+}
+
+/// How often intervals hold the truth, against how often they should.
+pub(super) fn coverage_chart(evaluation: &Evaluation) -> Option<Figure> {
+    let Targets::Values { values, .. } = &evaluation.targets else { return None };
+    let x = Axis::linear("probability that the interval claims").range(0.0, 1.0);
+    let y = Axis::linear("share of truths inside").range(0.0, 1.0);
+    let diagonal = Reference::curve(vec![(0.0, 0.0), (1.0, 1.0)], "right");
+    let mut chart = Chart::new("Do the intervals hold what they promise?", x, y).reference(diagonal);
+    for method in &evaluation.methods {
+        let Prediction::Values(p) = &method.prediction else { continue };
+        let variance = p.variance();
+        let levels = (1..20).map(|i| f64::from(i) / 20.0).chain([0.99]);
+        let points = levels.map(|level| (level, coverage(&p.mean, &variance, values, level)));
+        chart = chart.series(Series::line(&method.name, points.collect()));
+    }
+    let caption = "Below the diagonal a method is too sure of itself, above it not sure enough.";
+    Some((chart.to_svg(), caption.into()))
+}
+
+/// Predicted against true values of the last method.
+pub(super) fn predicted(evaluation: &Evaluation) -> Option<Figure> {
+    let Targets::Values { values, .. } = &evaluation.targets else { return None };
+    let method = evaluation.methods.last()?;
+    let p = method.prediction.values()?;
+    let stride = values.len().div_ceil(MOST_POINTS).max(1);
+    let rows = || (0..values.len()).step_by(stride);
+    let std: Vec<f64> = p.variance().iter().map(|variance| variance.sqrt()).collect();
+    let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
+    let points = rows().map(|i| (values[i], p.mean[i])).collect();
+    let errors: Vec<f64> = rows().map(|i| 1.96 * std[i]).collect();
+    let chart = Chart::new(&method.name, Axis::linear("true value"), Axis::linear("predicted value"))
+        .reference(Reference::curve(vec![(low, low), (high, high)], "equal"))
+        .series(Series::scatter(&method.name, points).errors(&errors));
+    Some((chart.to_svg(), format!("Predictions of {} with their 95 % intervals.", method.name)))
+}
+
+/// How unsure each method is, of known and of other data.
+pub(super) fn uncertainty(evaluation: &Evaluation) -> Vec<Figure> {
+    let classes = matches!(evaluation.targets, Targets::Classes(_));
+    let label =
+        if classes { "entropy of the prediction (nats)" } else { "standard deviation of the prediction" };
+    let all = evaluation.methods.iter().flat_map(|method| {
+        let others = method.ood.iter().flat_map(|other| other.doubts.iter().copied());
+        doubts(&method.prediction).into_iter().chain(others)
+    });
+    let top = all.fold(1e-9, f64::max);
+    let histogram = |method: &MethodResult| {
+        let mut plot = Histogram::new(&method.name, label)
+            .range(0.0, top)
+            .values("test data", doubts(&method.prediction));
+        for other in &method.ood {
+            plot = plot.values(short(&other.name), other.doubts.clone());
+        }
+        (plot.to_svg(), String::new())
+    };
+    evaluation.methods.iter().map(histogram).collect()
+}
+
+/// The ROC curves of all methods for one kind of other data.
+pub(super) fn roc(evaluation: &Evaluation, which: usize) -> Option<Figure> {
+    let name = short(&evaluation.methods.first()?.ood.get(which)?.name);
+    let x = Axis::linear("share of test data flagged").range(0.0, 1.0);
+    let y = Axis::linear("share of other data flagged").range(0.0, 1.0);
+    let mut chart = Chart::new(format!("Is {name} recognised?"), x, y)
+        .reference(Reference::curve(vec![(0.0, 0.0), (1.0, 1.0)], "chance"));
+    for method in &evaluation.methods {
+        let Some(other) = method.ood.get(which) else { continue };
+        let stride = other.curve.len().div_ceil(MOST_POINTS).max(1);
+        let last = other.curve.last().into_iter();
+        let thinned = other.curve.iter().step_by(stride).chain(last);
+        let points = thinned.map(|p| (p.false_positive_rate, p.true_positive_rate)).collect();
+        chart = chart.series(Series::line(&method.name, points));
+    }
+    Some((
+        chart.to_svg(),
+        "Rows are flagged as other data if the prediction is unsure; the curve runs over all thresholds."
+            .into(),
+    ))
+}

@@ -1,0 +1,184 @@
+//! How good a posterior is on data it has not seen, beside what is cheaper.
+//!
+//! The trained weights alone, the same with a temperature, the Laplace approximation with exact and
+//! with linearised predictions, and every set of draws, on the same rows: scores with bootstrap
+//! intervals, differences with intervals of their own, and how well data of another kind are told apart.
+
+mod figures;
+mod ood;
+mod report;
+mod result;
+
+use std::path::Path;
+
+use riemla::data::Dataset;
+use riemla::posterior::Method;
+use riemla::predict::{Prediction, Temperature, fit_temperature, outputs};
+use riemla::score::Bootstrap;
+use riemla_files::SavedPosterior;
+
+use super::draws::{predictor, set_names};
+use super::error::{Result, WorkflowError};
+use super::input::DataFiles;
+use super::predictor::{Predictor, decoded};
+use super::sample::read_posterior;
+use super::scores::{decoded_targets, kinds};
+use crate::watch::Watch;
+
+pub use ood::OodResult;
+pub use report::report;
+pub use result::{Evaluation, MethodResult};
+
+/// Name of the trained weights with a temperature.
+pub const TEMPERATURE: &str = "map-temperature";
+
+/// What is asked of an evaluation.
+#[derive(Debug, Clone)]
+pub struct EvaluateConfig {
+    /// Data with targets.
+    pub data: DataFiles,
+    /// Data of another kind, that should be recognised as such.
+    pub ood: Vec<DataFiles>,
+    /// Held-out rows for the temperature; those kept in the posterior if none.
+    pub validation: Option<DataFiles>,
+    /// Sets of draws; all there are if empty.
+    pub sets: Vec<String>,
+    /// Resamples and level of the intervals.
+    pub bootstrap: Bootstrap,
+}
+
+/// Evaluates a posterior directory.
+pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) -> Result<Evaluation> {
+    watch.begin("reading", 0);
+    let saved = read_posterior(directory)?;
+    let data = config.data.labelled(&saved.model)?;
+    let others = config.ood.iter().map(|files| files.inputs(&saved.model)).collect::<Result<Vec<_>>>()?;
+    let mut notes = Vec::new();
+    let predictors = predictors(directory, &saved, config, &mut notes)?;
+    let targets = decoded_targets(data.targets(), predictors[0].1.scale());
+    let mut methods: Vec<MethodResult> = Vec::new();
+    for (name, way) in &predictors {
+        watch.begin(&format!("predicting with {name}"), 0);
+        let prediction = way.predict(data.inputs())?;
+        watch.begin(&format!("scoring {name}"), 0);
+        let interval =
+            |kind: &super::scores::ScoreKind| kind.interval(&prediction, &targets, &config.bootstrap);
+        let scores = kinds(&targets).iter().map(interval).collect::<riemla::Result<_>>()?;
+        let proper = &kinds(&targets)[1];
+        let base = methods.first().map(|map| &map.prediction);
+        let gain =
+            base.map(|map| proper.difference((&prediction, map), &targets, &config.bootstrap)).transpose()?;
+        let mut ood = Vec::new();
+        for (files, inputs) in config.ood.iter().zip(&others) {
+            let name = files.data.display().to_string();
+            ood.push(OodResult::new(name, &prediction, &way.predict(inputs)?, &config.bootstrap)?);
+        }
+        methods.push(MethodResult { name: name.clone(), draws: way.draws(), scores, gain, prediction, ood });
+    }
+    let temperature = predictors.iter().find_map(|(_, way)| way.temperature());
+    Ok(Evaluation {
+        posterior: directory.display().to_string(),
+        data: config.data.data.display().to_string(),
+        model: saved.model,
+        targets,
+        inputs: data,
+        methods,
+        temperature,
+        bootstrap: config.bootstrap,
+        notes,
+    })
+}
+
+/// One way to predict.
+enum Way {
+    Draws(Predictor),
+    Temperature(Predictor, Temperature),
+}
+
+impl Way {
+    fn draws(&self) -> usize {
+        match self {
+            Self::Draws(predictor) | Self::Temperature(predictor, _) => predictor.thetas.len(),
+        }
+    }
+
+    fn scale(&self) -> Option<riemla_files::encoding::Scale> {
+        match self {
+            Self::Draws(predictor) | Self::Temperature(predictor, _) => predictor.scale,
+        }
+    }
+
+    fn temperature(&self) -> Option<Temperature> {
+        if let Self::Temperature(_, temperature) = self { Some(*temperature) } else { None }
+    }
+
+    fn predict(&self, inputs: &[f64]) -> riemla::Result<Prediction> {
+        match self {
+            Self::Draws(predictor) => predictor.predict(inputs),
+            Self::Temperature(map, temperature) => {
+                let outputs = outputs_of(map, inputs)?;
+                let prediction = temperature.predict(&outputs, map.likelihood, map.network.outputs())?;
+                Ok(decoded(prediction, map.scale))
+            }
+        }
+    }
+}
+
+/// Outputs of the trained weights, row-major.
+fn outputs_of(map: &Predictor, inputs: &[f64]) -> riemla::Result<Vec<f64>> {
+    let theta: Vec<&[f64]> = map.thetas.iter().map(Vec::as_slice).collect();
+    Ok(outputs(&map.network, &theta, inputs)?.swap_remove(0))
+}
+
+/// All ways to predict, the trained weights first.
+fn predictors(
+    directory: &Path,
+    saved: &SavedPosterior,
+    config: &EvaluateConfig,
+    notes: &mut Vec<String>,
+) -> Result<Vec<(String, Way)>> {
+    let there = set_names(directory)?;
+    let sets = if config.sets.is_empty() { there } else { config.sets.clone() };
+    if sets.is_empty() {
+        notes.push(format!(
+            "{} has no draws of geodesics yet: `riemla sample {0}` makes them",
+            directory.display()
+        ));
+    }
+    let map = predictor(saved, directory, Method::Map.name())?;
+    let mut all = vec![(Method::Map.name().to_string(), Way::Draws(map.clone()))];
+    match held_out(saved, config)? {
+        Some(held_out) => {
+            let outputs = outputs_of(&map, held_out.inputs())?;
+            let temperature = fit_temperature(&outputs, map.likelihood, held_out.targets())?;
+            if temperature.status != riemla::predict::TemperatureStatus::Converged {
+                notes.push(format!("temperature: {}", temperature.status));
+            }
+            all.push((TEMPERATURE.into(), Way::Temperature(map, temperature)));
+        }
+        None => notes.push(
+            "no temperature: it needs rows that were not trained on; give some with --validation".into(),
+        ),
+    }
+    for name in [Method::La.name(), Method::LinLa.name()] {
+        all.push((name.into(), Way::Draws(predictor(saved, directory, name)?)));
+    }
+    for name in sets.iter().filter(|name| ![Method::La.name(), Method::LinLa.name()].contains(&name.as_str()))
+    {
+        all.push((name.clone(), Way::Draws(predictor(saved, directory, name)?)));
+    }
+    Ok(all)
+}
+
+fn held_out(saved: &SavedPosterior, config: &EvaluateConfig) -> Result<Option<Dataset>> {
+    match &config.validation {
+        Some(files) => files.labelled(&saved.model).map(Some),
+        None => Ok(saved.data.as_ref().and_then(|data| data.validation.clone())),
+    }
+}
+
+impl From<crate::plot::PlotError> for WorkflowError {
+    fn from(error: crate::plot::PlotError) -> Self {
+        Self::Unfit(format!("a figure cannot be drawn: {error}"))
+    }
+}

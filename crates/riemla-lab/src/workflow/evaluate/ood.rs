@@ -1,0 +1,75 @@
+//! Whether data of another kind are told apart by the doubt of the predictions.
+
+use riemla::predict::Prediction;
+use riemla::score::{Bootstrap, Interval, RocPoint, auroc, max_probabilities, roc_curve};
+use serde::Serialize;
+
+/// How well one method recognises one other kind of data.
+#[derive(Debug, Clone, Serialize)]
+pub struct OodResult {
+    /// Where the other data come from.
+    pub name: String,
+    /// Number of their rows.
+    pub rows: usize,
+    /// AUROC of the confidence (classes) or the variance (numbers), with its interval.
+    pub auroc: Interval,
+    /// AUROC of the entropy; none for numbers.
+    pub auroc_entropy: Option<Interval>,
+    /// Doubts about the other data, for pictures.
+    #[serde(skip)]
+    pub doubts: Vec<f64>,
+    /// The curve behind `auroc`.
+    #[serde(skip)]
+    pub curve: Vec<RocPoint>,
+}
+
+impl OodResult {
+    pub(super) fn new(
+        name: String,
+        known: &Prediction,
+        other: &Prediction,
+        bootstrap: &Bootstrap,
+    ) -> riemla::Result<Self> {
+        let (inside, outside) = (confidence_doubts(known)?, confidence_doubts(other)?);
+        let entropy = match (known, other) {
+            (Prediction::Classes(known), Prediction::Classes(other)) => {
+                Some(interval(&known.entropy, &other.entropy, bootstrap)?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            name,
+            rows: outside.len(),
+            auroc: interval(&inside, &outside, bootstrap)?,
+            auroc_entropy: entropy,
+            curve: roc_curve(&outside, &inside)?,
+            doubts: doubts(other),
+        })
+    }
+}
+
+/// Doubt about every row, for histograms: entropy, or the standard deviation.
+pub(super) fn doubts(prediction: &Prediction) -> Vec<f64> {
+    match prediction {
+        Prediction::Classes(p) => p.entropy.clone(),
+        Prediction::Values(p) => p.variance().iter().map(|variance| variance.sqrt()).collect(),
+    }
+}
+
+/// 1 − the largest probability, or the variance.
+fn confidence_doubts(prediction: &Prediction) -> riemla::Result<Vec<f64>> {
+    match prediction {
+        Prediction::Classes(p) => {
+            Ok(max_probabilities(&p.probabilities, p.classes)?.iter().map(|p| 1.0 - p).collect())
+        }
+        Prediction::Values(p) => Ok(p.variance()),
+    }
+}
+
+fn interval(inside: &[f64], outside: &[f64], bootstrap: &Bootstrap) -> riemla::Result<Interval> {
+    bootstrap.grouped(&[inside.len(), outside.len()], |rows| {
+        let known: Vec<f64> = rows.iter().filter_map(|&row| inside.get(row).copied()).collect();
+        let other = rows.iter().filter_map(|&row| outside.get(row.checked_sub(inside.len())?).copied());
+        auroc(&other.collect::<Vec<f64>>(), &known)
+    })
+}

@@ -1,0 +1,154 @@
+//! The evaluation as a page.
+
+use super::figures;
+use super::result::{Evaluation, MethodResult, short};
+use crate::report::{Better, Cell, Column, Report, Table};
+use crate::workflow::error::Result;
+use crate::workflow::scores::kinds;
+
+/// The page: what to conclude first, then scores, pictures and settings.
+pub fn report(evaluation: &Evaluation) -> Result<Report> {
+    let mut report = Report::new(format!("Evaluation of {}", evaluation.posterior));
+    report.section("Summary", summary(evaluation));
+    evaluation.notes.iter().for_each(|note| {
+        report.text(format!("Note: {note}."));
+    });
+    scores(&mut report, evaluation);
+    calibration(&mut report, evaluation)?;
+    doubt(&mut report, evaluation);
+    settings(&mut report, evaluation);
+    Ok(report)
+}
+
+fn proper(evaluation: &Evaluation) -> &'static str {
+    kinds(&evaluation.targets)[1].name
+}
+
+/// Who is best, and whether that could be chance.
+fn summary(evaluation: &Evaluation) -> String {
+    let score = |method: &&MethodResult| method.scores[1].estimate;
+    let best = evaluation.methods.iter().min_by(|a, b| score(a).total_cmp(&score(b)));
+    let (Some(best), Some(map)) = (best, evaluation.methods.first()) else { return String::new() };
+    let (name, rows) = (proper(evaluation), evaluation.targets.len());
+    let head = format!(
+        "{rows} rows of {}. The lowest {name} has {}: {:.4}; the trained weights alone (map) have {:.4}.",
+        short(&evaluation.data),
+        best.name,
+        score(&best),
+        score(&map)
+    );
+    let verdict = match &best.gain {
+        None => "No method improves on the trained weights here.".to_string(),
+        Some(gain) if gain.high < 0.0 => format!(
+            "The difference of {:.4} is larger than the choice of test rows explains ({:.0} % interval {:.4} to {:.4}).",
+            gain.estimate,
+            100.0 * gain.level,
+            gain.low,
+            gain.high
+        ),
+        Some(gain) => format!(
+            "The difference of {:.4} may be chance: its {:.0} % interval, {:.4} to {:.4}, holds 0. More test rows would tell.",
+            gain.estimate,
+            100.0 * gain.level,
+            gain.low,
+            gain.high
+        ),
+    };
+    format!("{head}\n\n{verdict}")
+}
+
+fn scores(report: &mut Report, evaluation: &Evaluation) {
+    let meanings = kinds(&evaluation.targets).iter().map(|kind| format!("{}: {}", kind.name, kind.meaning));
+    let percent = 100.0 * evaluation.bootstrap.level;
+    let intro = format!(
+        "± is half the {percent:.0} % bootstrap interval over the test rows. Methods see the same rows, so that \
+         differences are sharper than these intervals suggest: the last column has the difference from map \
+         with an interval of its own. {}.",
+        meanings.collect::<Vec<_>>().join("; ")
+    );
+    report.section("Scores", intro);
+    let mut columns = vec![Column::new("draws")];
+    columns.extend(kinds(&evaluation.targets).iter().map(|kind| Column::new(kind.name).better(kind.better)));
+    columns.push(Column::new(format!("{} − map's", proper(evaluation))).better(Better::Lower));
+    let mut table = Table::new("method", columns);
+    for method in &evaluation.methods {
+        let mut cells = vec![Cell::Text(method.draws.to_string())];
+        cells.extend(method.scores.iter().chain(&method.gain).map(estimate));
+        cells.resize(kinds(&evaluation.targets).len() + 2, Cell::Empty);
+        table.row(&method.name, cells);
+    }
+    report.table(&table, format!("Scores on {}.", evaluation.data));
+}
+
+fn estimate(interval: &riemla::score::Interval) -> Cell {
+    Cell::Estimate(interval.estimate, 0.5 * (interval.high - interval.low))
+}
+
+fn calibration(report: &mut Report, evaluation: &Evaluation) -> Result<()> {
+    let diagrams = figures::reliability(evaluation)?;
+    if !diagrams.is_empty() {
+        report.section(
+            "Calibration",
+            "Of all predictions made with 80 % confidence, 80 % should be right. Bars below the diagonal: too sure.",
+        );
+        report.grid(diagrams);
+    }
+    if let Some((svg, caption)) = figures::coverage_chart(evaluation) {
+        report.section("Calibration", "Of all 80 % intervals, 80 % should hold the truth.");
+        report.figure(svg, caption);
+        if let Some((svg, caption)) = figures::predicted(evaluation) {
+            report.figure(svg, caption);
+        }
+    }
+    Ok(())
+}
+
+fn doubt(report: &mut Report, evaluation: &Evaluation) {
+    let others = evaluation.methods.first().map_or(0, |method| method.ood.len());
+    let intro = if others > 0 {
+        "How unsure the predictions are of the test data, and of data of another kind, which should be far to the right."
+    } else {
+        "How unsure the predictions are. Data of another kind (--ood) would show whether they are recognised."
+    };
+    report.section("When not to trust a prediction", intro);
+    report.grid(figures::uncertainty(evaluation));
+    if others == 0 {
+        return;
+    }
+    (0..others).filter_map(|which| figures::roc(evaluation, which)).for_each(|(svg, caption)| {
+        report.figure(svg, caption);
+    });
+    report.table(&ood_table(evaluation), "Area under the ROC curve: 1 is perfect, 0.5 is chance.");
+}
+
+fn ood_table(evaluation: &Evaluation) -> Table {
+    let first = evaluation.methods.first().map_or(&[][..], |method| &method.ood);
+    let mut columns = Vec::new();
+    for other in first {
+        let measure = if other.auroc_entropy.is_some() { "confidence" } else { "variance" };
+        columns.push(Column::new(format!("{}, {measure}", short(&other.name))).better(Better::Higher));
+        if other.auroc_entropy.is_some() {
+            columns.push(Column::new(format!("{}, entropy", short(&other.name))).better(Better::Higher));
+        }
+    }
+    let mut table = Table::new("method", columns);
+    for method in &evaluation.methods {
+        let cells = method.ood.iter().flat_map(|other| [Some(&other.auroc), other.auroc_entropy.as_ref()]);
+        table.row(&method.name, cells.flatten().map(estimate).collect());
+    }
+    table
+}
+
+fn settings(report: &mut Report, evaluation: &Evaluation) {
+    let temperature = evaluation.temperature.map_or("none".into(), |t| format!("{:.4}", t.temperature));
+    let bootstrap = &evaluation.bootstrap;
+    report.section("Settings", "");
+    report.metadata([
+        ("riemla", env!("CARGO_PKG_VERSION").to_string()),
+        ("posterior", evaluation.posterior.clone()),
+        ("data", evaluation.data.clone()),
+        ("weights", evaluation.model.theta.len().to_string()),
+        ("temperature of map-temperature", temperature),
+        ("bootstrap", format!("{} resamples, seed {}", bootstrap.resamples, bootstrap.seed)),
+    ]);
+}

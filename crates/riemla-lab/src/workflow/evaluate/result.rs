@@ -1,0 +1,112 @@
+//! What an evaluation found, as data.
+
+use riemla::data::{Dataset, Targets};
+use riemla::predict::{Prediction, Temperature};
+use riemla::score::{Bootstrap, Interval};
+use riemla_files::Model;
+use serde_json::{Value, json};
+
+use super::ood::OodResult;
+use crate::report::aligned;
+use crate::workflow::scores::kinds;
+
+/// One way to predict and its scores.
+#[derive(Debug, Clone)]
+pub struct MethodResult {
+    /// Its name.
+    pub name: String,
+    /// Weights that predictions average over.
+    pub draws: usize,
+    /// Scores in the order of [`kinds`].
+    pub scores: Vec<Interval>,
+    /// NLL (or NLPD) less that of the trained weights, on the same resamples.
+    pub gain: Option<Interval>,
+    /// The predictions.
+    pub prediction: Prediction,
+    /// How well other data are recognised.
+    pub ood: Vec<OodResult>,
+}
+
+/// All that an evaluation found.
+#[derive(Debug, Clone)]
+pub struct Evaluation {
+    /// Directory of the posterior.
+    pub posterior: String,
+    /// File of the data.
+    pub data: String,
+    /// The model.
+    pub model: Model,
+    /// The truth, in the units of the data.
+    pub targets: Targets,
+    /// The encoded data.
+    pub inputs: Dataset,
+    /// Every way to predict, the trained weights first.
+    pub methods: Vec<MethodResult>,
+    /// The temperature of the trained weights.
+    pub temperature: Option<Temperature>,
+    /// Resamples and level of all intervals.
+    pub bootstrap: Bootstrap,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Evaluation {
+    /// Scores, intervals and settings.
+    pub fn to_json(&self) -> Value {
+        let method = |method: &MethodResult| {
+            let scores: serde_json::Map<String, Value> = kinds(&self.targets)
+                .iter()
+                .zip(&method.scores)
+                .map(|(kind, interval)| (kind.name.to_string(), json!(interval)))
+                .collect();
+            json!({
+                "method": method.name,
+                "draws": method.draws,
+                "scores": scores,
+                "gain_over_map": method.gain,
+                "ood": method.ood,
+            })
+        };
+        json!({
+            "schema": "riemla-evaluation",
+            "schema_version": 1,
+            "version": env!("CARGO_PKG_VERSION"),
+            "posterior": self.posterior,
+            "data": self.data,
+            "rows": self.targets.len(),
+            "bootstrap": self.bootstrap,
+            "temperature": self.temperature,
+            "methods": self.methods.iter().map(method).collect::<Vec<_>>(),
+            "notes": self.notes,
+        })
+    }
+
+    /// The scores as a table for a terminal.
+    pub fn table(&self) -> String {
+        let mut head = vec!["method".to_string()];
+        head.extend(kinds(&self.targets).iter().map(|kind| kind.name.to_string()));
+        let others = self.methods.first().map_or(&[][..], |method| &method.ood);
+        head.extend(others.iter().map(|other| format!("auroc {}", short(&other.name))));
+        let mut rows = vec![head];
+        for method in &self.methods {
+            let ood = method.ood.iter().map(|other| &other.auroc);
+            let cells = method.scores.iter().chain(ood).map(in_words);
+            rows.push(std::iter::once(method.name.clone()).chain(cells).collect());
+        }
+        let percent = 100.0 * self.bootstrap.level;
+        format!(
+            "{}\n{} rows; ± is half the {percent:.0} % bootstrap interval.\n",
+            aligned(&rows),
+            self.targets.len()
+        )
+    }
+}
+
+fn in_words(interval: &Interval) -> String {
+    format!("{:.4} ±{:.4}", interval.estimate, 0.5 * (interval.high - interval.low))
+}
+
+/// The last part of a path.
+pub(super) fn short(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -1,0 +1,121 @@
+//! Models of other programs: weights in, weights out.
+
+use std::path::{Path, PathBuf};
+
+use riemla::nn::Network;
+use riemla::objective::{Likelihood, PriorPrecision};
+use riemla_files::{
+    Encoding, EncodingOptions, Model, Task, TrainingRecord, import_onnx, import_state_dict, read_model_spec,
+};
+
+use super::error::{Result, WorkflowError};
+use super::input::DataFiles;
+
+/// What is asked of an import.
+#[derive(Debug, Clone)]
+pub struct ImportConfig {
+    /// `.onnx`, or a state dict in safetensors.
+    pub weights: PathBuf,
+    /// The network of a state dict.
+    pub network: Option<PathBuf>,
+    /// What the outputs mean; by the file, or by the number of outputs, if none.
+    pub likelihood: Option<Likelihood>,
+    /// Prior precision (weight decay) it was trained with.
+    pub prior_precision: f64,
+    /// The training table, to know its columns and classes by name.
+    pub data: Option<DataFiles>,
+    /// Whether the network was trained on standardised columns of that table.
+    pub standardize: bool,
+}
+
+/// A model, and what is different from the file.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// The model.
+    pub model: Model,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Reads a network of another program.
+pub fn import(config: &ImportConfig) -> Result<Imported> {
+    let path = &config.weights;
+    let onnx = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"));
+    let (network, theta, known, mut notes) = match (&config.network, onnx) {
+        (None, true) => {
+            let found = import_onnx(path)?;
+            (found.network, found.theta, found.likelihood, found.notes)
+        }
+        (Some(_), true) => {
+            return Err(WorkflowError::unfit("an ONNX file holds its network: leave --network out"));
+        }
+        (Some(spec), false) => {
+            let spec = read_model_spec(spec)?;
+            let theta = import_state_dict(path, &spec.network)?;
+            (spec.network, theta, spec.likelihood, Vec::new())
+        }
+        (None, false) => {
+            return Err(WorkflowError::unfit(format!(
+                "{}: a state dict has weights only; describe the network in a file and give it with --network \
+                 (docs/formats.md shows one)",
+                path.display()
+            )));
+        }
+    };
+    let outputs = Network::new(&network)?.outputs();
+    let likelihood = match config.likelihood.or(known) {
+        Some(likelihood) => likelihood,
+        None if outputs > 1 => {
+            notes.push(format!("taken as a classifier of {outputs} classes (--likelihood says otherwise)"));
+            Likelihood::Categorical
+        }
+        None => {
+            return Err(WorkflowError::unfit(
+                "one output may be a number or the log-odds of two classes: give --likelihood gaussian or bernoulli",
+            ));
+        }
+    };
+    likelihood.check_outputs(outputs)?;
+    let encoding =
+        config.data.as_ref().map(|files| encoding(files, likelihood, config.standardize)).transpose()?;
+    let model = Model {
+        network,
+        likelihood,
+        prior_precision: PriorPrecision::Scalar(config.prior_precision),
+        encoding,
+        training: Some(TrainingRecord {
+            method: format!("imported from {}", path.display()),
+            seed: None,
+            samples: 0,
+            loss: f64::NAN,
+            gradient_norm: f64::NAN,
+            iterations: 0,
+            status: "unknown".into(),
+            held_out: None,
+        }),
+        theta,
+    };
+    model.check(&path.display().to_string())?;
+    Ok(Imported { model, notes })
+}
+
+/// The columns of the table that the network was trained on.
+fn encoding(files: &DataFiles, likelihood: Likelihood, standardize: bool) -> Result<Encoding> {
+    let task = if matches!(likelihood, Likelihood::Gaussian { .. }) {
+        Task::Regression
+    } else {
+        Task::Classification
+    };
+    let options = EncodingOptions {
+        target: files.target.clone(),
+        standardize,
+        standardize_target: false,
+        ..EncodingOptions::new(task)
+    };
+    Ok(Encoding::fit(&files.table(&[])?, &options)?)
+}
+
+/// Writes the weights of a model as a PyTorch state dict in safetensors.
+pub fn export(model: &Model, path: &Path) -> Result<()> {
+    Ok(riemla_files::write_state_dict(path, &Network::new(&model.network)?, &model.theta)?)
+}

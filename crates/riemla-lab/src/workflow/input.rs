@@ -1,0 +1,233 @@
+//! Data from files for a given model: tables through the model's encoding, arrays and images as
+//! they are.
+
+use std::path::{Path, PathBuf};
+
+use riemla::data::{Dataset, Targets};
+use riemla::objective::Likelihood;
+use riemla_files::idx::read_idx_from;
+use riemla_files::table::{Column, Values, read_table_from};
+use riemla_files::{CsvReader, Encoding, Format, Model, ReadOptions, Source, Table};
+
+use super::error::{Result, WorkflowError};
+
+/// Name of the target among the arrays of an NPZ file.
+const TARGET_ARRAY: &str = "y";
+
+/// Where data come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DataFiles {
+    /// The table, array or images; `-` is standard input.
+    pub data: PathBuf,
+    /// Targets in a file of their own: for images and arrays.
+    pub labels: Option<PathBuf>,
+    /// Column of the target, for models without an encoding; `y` or the last if none.
+    pub target: Option<String>,
+}
+
+impl DataFiles {
+    /// One file.
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self { data: data.into(), labels: None, target: None }
+    }
+
+    /// Inputs and targets for a model.
+    pub fn labelled(&self, model: &Model) -> Result<Dataset> {
+        if let Some(encoding) = &model.encoding {
+            let table = self.encoded_table(encoding, true)?;
+            return Ok(encoding.dataset(&table)?);
+        }
+        let file = self.data.display().to_string();
+        let mut arrays = self.arrays()?;
+        let target = arrays.take_target(self)?;
+        check_width(&file, arrays.width, model)?;
+        let targets = targets(&file, target, model)?;
+        let unfit = |error| riemla_files::Error::Content { file, source: error };
+        Ok(Dataset::new(arrays.values, arrays.width, targets).map_err(unfit)?)
+    }
+
+    /// Inputs for a model, row-major; targets are not needed, and left alone if they are there.
+    pub fn inputs(&self, model: &Model) -> Result<Vec<f64>> {
+        if let Some(encoding) = &model.encoding {
+            return Ok(encoding.inputs(&self.encoded_table(encoding, false)?)?);
+        }
+        let mut arrays = self.arrays()?;
+        let width = arrays.width;
+        if self.target.is_some() || width == inputs_of(model) + 1 {
+            arrays.take_target(self)?;
+        }
+        check_width(&self.data.display().to_string(), arrays.width, model)?;
+        Ok(arrays.values)
+    }
+
+    /// A whole table of any columns: for those who have no model yet.
+    pub fn table(&self, text: &[String]) -> Result<Table> {
+        let source = self.source()?;
+        if source.format() == Format::Idx {
+            return Err(WorkflowError::unfit(format!(
+                "{} holds images: give their labels with --labels",
+                source.name()
+            )));
+        }
+        Ok(read_table_from(source, text)?)
+    }
+
+    /// Opens the file, or standard input.
+    pub fn source(&self) -> Result<Source> {
+        open(&self.data)
+    }
+
+    fn encoded_table(&self, encoding: &Encoding, target: bool) -> Result<Table> {
+        let source = self.source()?;
+        let text = encoding.text_columns();
+        if source.format() != Format::Csv {
+            return Ok(read_table_from(source, &text)?);
+        }
+        let mut reader = CsvReader::new(source, &text)?.only(&encoding.columns(target), &[]);
+        let file = reader.name().to_string();
+        let empty = riemla_files::Error::Empty { file, expected: "there is a header but no rows" };
+        Ok(reader.next_chunk(usize::MAX)?.ok_or(empty)?)
+    }
+
+    pub(super) fn arrays(&self) -> Result<Arrays> {
+        Arrays::read(&self.data)
+    }
+}
+
+/// Opens a file, or standard input for `-`.
+fn open(path: &Path) -> Result<Source> {
+    let options = ReadOptions::default();
+    Ok(if path == Path::new("-") {
+        Source::from_reader("standard input", std::io::stdin(), options)?
+    } else {
+        Source::open(path, options)?
+    })
+}
+
+/// Numbers in rows, without names that matter.
+pub(super) struct Arrays {
+    names: Vec<String>,
+    pub width: usize,
+    pub rows: usize,
+    pub values: Vec<f64>,
+}
+
+impl Arrays {
+    fn read(path: &Path) -> Result<Self> {
+        let source = open(path)?;
+        if source.format() == Format::Idx {
+            let idx = read_idx_from(source)?;
+            let (width, rows) = (idx.item_len(), idx.dims[0]);
+            let values = idx.data.iter().map(|byte| f64::from(*byte) / 255.0).collect();
+            return Ok(Self { names: vec![], width, rows, values });
+        }
+        let table = read_table_from(source, &[])?;
+        let (rows, width) = (table.rows, table.columns.len());
+        let mut values = vec![0.0; rows * width];
+        for (j, Column { name, .. }) in table.columns.iter().enumerate() {
+            let column = table.numbers(name)?;
+            values.chunks_exact_mut(width).zip(column).for_each(|(row, value)| row[j] = *value);
+        }
+        Ok(Self { names: table.names(), width, rows, values })
+    }
+
+    /// The targets: from their own file, or a column that is then no input any more.
+    pub fn take_target(&mut self, files: &DataFiles) -> Result<Arrays> {
+        if let Some(path) = &files.labels {
+            return labels(path, files, self.rows);
+        }
+        let name = files.data.display();
+        let known = |wanted: &str| self.names.iter().position(|name| name == wanted);
+        let place = match &files.target {
+            Some(target) => known(target).ok_or_else(|| {
+                let there = self.names.join(", ");
+                WorkflowError::unfit(format!("{name}: missing column `{target}`; columns there: {there}"))
+            })?,
+            None => known(TARGET_ARRAY).or(self.names.len().checked_sub(1)).ok_or_else(|| {
+                WorkflowError::unfit(format!("{name} holds images without labels: give them with --labels"))
+            })?,
+        };
+        if self.width < 2 {
+            return Err(WorkflowError::unfit(format!(
+                "{name} has one column only; give targets with --labels"
+            )));
+        }
+        let width = self.width - 1;
+        let mut kept = Vec::with_capacity(self.rows * width);
+        let mut target = Vec::with_capacity(self.rows);
+        for row in self.values.chunks_exact(self.width) {
+            target.push(row[place]);
+            kept.extend(row.iter().enumerate().filter(|(j, _)| *j != place).map(|(_, value)| *value));
+        }
+        let names = vec![self.names.remove(place)];
+        (self.values, self.width) = (kept, width);
+        Ok(Arrays { names, width: 1, rows: self.rows, values: target })
+    }
+}
+
+fn labels(path: &Path, files: &DataFiles, rows: usize) -> Result<Arrays> {
+    let source = open(path)?;
+    let labels = if source.format() == Format::Idx {
+        let idx = read_idx_from(source)?;
+        let values = idx.data.iter().map(|byte| f64::from(*byte)).collect();
+        Arrays { names: vec![], width: idx.item_len(), rows: idx.dims[0], values }
+    } else {
+        Arrays::read(path)?
+    };
+    if labels.rows != rows {
+        return Err(WorkflowError::unfit(format!(
+            "{} has {} rows, but {} has {rows}; they must belong together",
+            path.display(),
+            labels.rows,
+            files.data.display()
+        )));
+    }
+    Ok(labels)
+}
+
+/// Inputs of a model's network.
+fn inputs_of(model: &Model) -> usize {
+    model.network.input.len()
+}
+
+fn check_width(file: &str, width: usize, model: &Model) -> Result<()> {
+    let needed = inputs_of(model);
+    if width == needed {
+        return Ok(());
+    }
+    Err(WorkflowError::unfit(format!(
+        "{file}: {width} input columns, but the network takes {needed}; give the columns of the network, in its \
+         order (--target names the column that is no input)"
+    )))
+}
+
+/// Targets in the form that the likelihood needs.
+fn targets(file: &str, target: Arrays, model: &Model) -> Result<Targets> {
+    if matches!(model.likelihood, Likelihood::Gaussian { .. }) {
+        return Ok(Targets::Values { outputs: target.width, values: target.values });
+    }
+    let class = |(row, value): (usize, &f64)| {
+        let valid = *value >= 0.0 && *value < 1e6 && value.fract() == 0.0;
+        valid.then_some(*value as usize).ok_or_else(|| {
+            WorkflowError::unfit(format!(
+                "{file}: target {value} in row {} is no class; classes are counted from 0",
+                row + 1
+            ))
+        })
+    };
+    Ok(Targets::Classes(target.values.iter().enumerate().map(class).collect::<Result<_>>()?))
+}
+
+/// Whether a column of this table looks like classes: text, or few different whole numbers.
+pub(super) fn looks_like_classes(table: &Table, column: &str) -> Result<bool> {
+    Ok(match &table.column(column)?.values {
+        Values::Strings(_) => true,
+        Values::Numbers(numbers) => {
+            let mut different: Vec<i64> = numbers.iter().map(|n| *n as i64).collect();
+            different.sort_unstable();
+            different.dedup();
+            let whole = numbers.iter().all(|n| n.fract() == 0.0);
+            whole && different.len() <= 20 && different.len() * 3 <= numbers.len()
+        }
+    })
+}

@@ -1,0 +1,232 @@
+//! What a file or directory is.
+
+use std::path::Path;
+
+use riemla::nn::Network;
+use riemla_files::idx::read_idx;
+use riemla_files::model::MODEL_FILE;
+use riemla_files::posterior::POSTERIOR_FILE;
+use riemla_files::samples::{SAMPLES_FILE, read_samples};
+use riemla_files::table::Values;
+use riemla_files::tensors::TensorFile;
+use riemla_files::{
+    Format, Model, ReadOptions, SavedPosterior, Source, import_onnx, read_model_spec, read_table,
+};
+use serde_json::{Value, json};
+
+use super::draws::set_names;
+use super::error::{Result, WorkflowError};
+use super::memory;
+
+/// A description: what it is, and its properties in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Description {
+    /// What it is, in words.
+    pub kind: &'static str,
+    /// Names and values.
+    pub properties: Vec<(&'static str, Value)>,
+}
+
+impl Description {
+    fn new(kind: &'static str, properties: Vec<(&'static str, Value)>) -> Self {
+        Self { kind, properties }
+    }
+
+    /// As one JSON object.
+    pub fn to_json(&self) -> Value {
+        let mut object = serde_json::Map::new();
+        object.insert("kind".into(), self.kind.into());
+        object.extend(self.properties.iter().map(|(name, value)| (name.to_string(), value.clone())));
+        Value::Object(object)
+    }
+}
+
+/// Finds out what is at a path.
+pub fn inspect(path: &Path) -> Result<Description> {
+    if path.is_dir() {
+        return directory(path);
+    }
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    match extension.as_str() {
+        "onnx" => onnx(path),
+        "safetensors" => tensors(path),
+        "toml" => spec(path),
+        "json"
+            if path.file_name().is_some_and(|name| {
+                [MODEL_FILE, POSTERIOR_FILE, SAMPLES_FILE].iter().any(|n| name == *n)
+            }) =>
+        {
+            directory(path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+        }
+        "json" => spec(path),
+        "log" => log(path),
+        _ => data(path),
+    }
+}
+
+fn directory(path: &Path) -> Result<Description> {
+    if path.join(POSTERIOR_FILE).is_file() {
+        return posterior(path);
+    }
+    if path.join(MODEL_FILE).is_file() {
+        return Ok(Description::new("model", model(&Model::read(path)?)?));
+    }
+    if path.join(SAMPLES_FILE).is_file() {
+        return samples(path);
+    }
+    Err(WorkflowError::NotA {
+        path: path.into(),
+        expected: "directory of a model, a posterior or draws",
+        remedy: "`riemla train`, `riemla fit` and `riemla sample` make them",
+    })
+}
+
+fn model(model: &Model) -> Result<Vec<(&'static str, Value)>> {
+    let network = Network::new(&model.network)?;
+    let parameters: Vec<String> =
+        network.parameters().iter().map(|p| format!("{} {:?}", p.name, p.dims)).collect();
+    let mut properties = vec![
+        ("input", json!(model.network.input.to_string())),
+        ("outputs", json!(network.outputs())),
+        ("weights", json!(network.dim())),
+        ("parameters", json!(parameters)),
+        ("likelihood", json!(model.likelihood)),
+        ("prior_precision", json!(model.prior_precision)),
+    ];
+    if let Some(encoding) = &model.encoding {
+        properties.push(("features", json!(encoding.columns(false))));
+        properties.push(("target", json!(encoding.target_column())));
+        properties.extend(encoding.classes().map(|classes| ("classes", json!(classes))));
+    }
+    properties.extend(model.training.as_ref().map(|training| ("training", json!(training))));
+    Ok(properties)
+}
+
+fn posterior(path: &Path) -> Result<Description> {
+    let saved = SavedPosterior::read(path)?;
+    let laplace = &saved.laplace;
+    let mut properties = model(&saved.model)?;
+    properties.retain(|(name, _)| !["likelihood", "prior_precision"].contains(name));
+    properties.extend([
+        ("uncertain_weights", json!(laplace.subset().len())),
+        ("curvature", json!(saved.config.curvature)),
+        ("structure", json!(saved.config.structure)),
+        ("likelihood", json!(laplace.likelihood)),
+        ("prior_precision", json!(saved.prior_precision())),
+        ("log_marginal_likelihood", json!(laplace.log_marginal_likelihood)),
+        ("gradient_norm", json!(laplace.gradient_norm)),
+        ("rows", json!(saved.data.as_ref().map(|data| data.train.len()))),
+        (
+            "held_out_rows",
+            json!(saved.data.as_ref().and_then(|data| data.validation.as_ref()).map(|data| data.len())),
+        ),
+        ("draws", json!(set_names(path)?)),
+    ]);
+    Ok(Description::new("posterior", properties))
+}
+
+fn samples(path: &Path) -> Result<Description> {
+    let samples = read_samples(path)?;
+    let config = &samples.run.config;
+    Ok(Description::new(
+        "draws",
+        vec![
+            ("method", json!(config.method)),
+            ("draws", json!(samples.draws.len())),
+            ("weights", json!(samples.run.dim)),
+            ("seed", json!(samples.run.seed)),
+            ("strength", json!(config.strength)),
+            ("metric", json!(config.metric)),
+            ("integrator", json!(config.integrator)),
+            ("batch", json!(config.batch)),
+        ],
+    ))
+}
+
+fn onnx(path: &Path) -> Result<Description> {
+    let found = import_onnx(path)?;
+    let network = Network::new(&found.network)?;
+    let properties = vec![
+        ("input", json!(found.network.input.to_string())),
+        ("outputs", json!(network.outputs())),
+        ("weights", json!(network.dim())),
+        ("layers", json!(found.network.layers)),
+        ("likelihood", json!(found.likelihood)),
+        ("notes", json!(found.notes)),
+    ];
+    Ok(Description::new("ONNX model that can be imported", properties))
+}
+
+fn tensors(path: &Path) -> Result<Description> {
+    let list = TensorFile::open(path)?.list()?;
+    let tensor = |(name, (dtype, dims)): (&String, &(_, Vec<usize>))| {
+        let dtype: &dyn std::fmt::Debug = dtype;
+        format!("{name} {dtype:?} {dims:?}")
+    };
+    let numbers: usize = list.values().map(|(_, dims)| dims.iter().product::<usize>()).sum();
+    let tensors: Vec<String> =
+        list.iter().map(|(name, (dtype, dims))| tensor((name, &(*dtype, dims.clone())))).collect();
+    Ok(Description::new(
+        "tensors (safetensors)",
+        vec![("numbers", json!(numbers)), ("tensors", json!(tensors))],
+    ))
+}
+
+fn spec(path: &Path) -> Result<Description> {
+    let spec = read_model_spec(path)?;
+    let network = Network::new(&spec.network)?;
+    let properties = vec![
+        ("input", json!(spec.network.input.to_string())),
+        ("outputs", json!(network.outputs())),
+        ("weights", json!(network.dim())),
+        ("layers", json!(spec.network.layers)),
+        ("likelihood", json!(spec.likelihood)),
+    ];
+    Ok(Description::new("description of a network", properties))
+}
+
+fn log(path: &Path) -> Result<Description> {
+    let found = riemla_files::samples::inspect_log(path)?;
+    Ok(Description::new(
+        "log of draws",
+        vec![
+            ("method", json!(found.run.config.method)),
+            ("draws", json!(found.draws)),
+            ("weights", json!(found.run.dim)),
+            ("seed", json!(found.run.seed)),
+            ("damaged_bytes", json!(found.dropped_bytes)),
+        ],
+    ))
+}
+
+fn data(path: &Path) -> Result<Description> {
+    let options = ReadOptions::default();
+    let format = Source::open(path, options)?.format();
+    if format == Format::Idx {
+        let idx = read_idx(path, options)?;
+        let size = memory::in_words(idx.data.len() as u64);
+        return Ok(Description::new(
+            "images or labels (IDX)",
+            vec![("shape", json!(idx.dims)), ("size", json!(size))],
+        ));
+    }
+    let table = read_table(path, options)?;
+    let column = |column: &riemla_files::table::Column| match &column.values {
+        Values::Numbers(numbers) => {
+            let (low, high) = numbers.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
+            format!("{}: numbers from {low} to {high}", column.name)
+        }
+        Values::Strings(strings) => {
+            let different: std::collections::BTreeSet<&String> = strings.iter().collect();
+            format!("{}: text, {} different", column.name, different.len())
+        }
+    };
+    let kind = match format {
+        Format::Npy => "table (NPY)",
+        Format::Npz => "table (NPZ)",
+        Format::Parquet => "table (Parquet)",
+        _ => "table (CSV)",
+    };
+    let columns: Vec<String> = table.columns.iter().map(column).collect();
+    Ok(Description::new(kind, vec![("rows", json!(table.rows)), ("columns", json!(columns))]))
+}

@@ -1,0 +1,35 @@
+//! From files to files: what the commands of the program do, without arguments and terminal.
+//!
+//! [`train()`] or an import makes a model, [`fit()`] a posterior, [`sample()`] draws from it, and
+//! [`predict()`]
+//! and [`evaluate()`] use them.
+
+mod calibration;
+mod diagnostics;
+pub mod draws;
+pub mod error;
+pub mod evaluate;
+mod fit;
+mod import;
+pub mod input;
+mod inspect;
+pub mod memory;
+pub mod predict;
+pub mod predictor;
+mod preset;
+mod sample;
+pub mod scores;
+mod train;
+
+pub use diagnostics::{Diagnosis, Summary};
+pub use error::{Result, WorkflowError};
+pub use evaluate::{EvaluateConfig, Evaluation, evaluate};
+pub use fit::{FitConfig, Fitted, fit};
+pub use import::{ImportConfig, Imported, export, import};
+pub use input::DataFiles;
+pub use inspect::{Description, inspect};
+pub use predict::{PredictConfig, predict, predict_to_file};
+pub use predictor::Predictor;
+pub use preset::Preset;
+pub use sample::{SAMPLES_DIRECTORY, SampleConfig, Sampled, read_posterior, sample};
+pub use train::{PartScores, TrainConfig, Trained, train};

@@ -1,0 +1,95 @@
+//! Predictions for any number of rows: in pieces, so that memory stays small, and in the units of
+//! the data.
+
+use std::sync::Arc;
+
+use riemla::nn::Network;
+use riemla::objective::Likelihood;
+use riemla::predict::{ClassPrediction, Forward, Prediction, RegressionPrediction, monte_carlo};
+use riemla_files::Model;
+use riemla_files::encoding::{Encoding, Scale};
+
+/// Rows predicted at a time: bounds the memory, which holds the outputs of every draw.
+pub const ROWS: usize = 500;
+
+/// Weights that predictions are averaged over.
+#[derive(Clone)]
+pub struct Predictor {
+    /// The network.
+    pub network: Arc<Network>,
+    /// What its outputs mean.
+    pub likelihood: Likelihood,
+    /// Drawn weights; one for a point estimate.
+    pub thetas: Vec<Vec<f64>>,
+    /// Linearise the network here.
+    pub linearized_at: Option<Vec<f64>>,
+    /// Scale of a real target, to be undone.
+    pub scale: Option<Scale>,
+}
+
+impl Predictor {
+    /// The trained weights of a model alone.
+    pub fn map(model: &Model) -> riemla::Result<Self> {
+        Ok(Self {
+            network: Arc::new(Network::new(&model.network)?),
+            likelihood: model.likelihood,
+            thetas: vec![model.theta.clone()],
+            linearized_at: None,
+            scale: model.encoding.as_ref().and_then(Encoding::target_scale),
+        })
+    }
+
+    /// Predictions for row-major inputs, in the units of the data.
+    pub fn predict(&self, inputs: &[f64]) -> riemla::Result<Prediction> {
+        let thetas: Vec<&[f64]> = self.thetas.iter().map(Vec::as_slice).collect();
+        let forward = self.linearized_at.as_deref().map_or(Forward::Exact, Forward::Linearized);
+        let part = |rows: &[f64]| monte_carlo(&self.network, self.likelihood, &thetas, forward, rows);
+        let all = in_pieces(inputs, self.network.inputs(), part)?;
+        Ok(decoded(all, self.scale))
+    }
+}
+
+/// Applies `part` to pieces of the rows and puts the results together.
+pub fn in_pieces(
+    inputs: &[f64],
+    width: usize,
+    part: impl Fn(&[f64]) -> riemla::Result<Prediction>,
+) -> riemla::Result<Prediction> {
+    let mut pieces = inputs.chunks((ROWS * width).max(1));
+    let mut all = part(pieces.next().unwrap_or_default())?;
+    for rows in pieces {
+        match (&mut all, part(rows)?) {
+            (Prediction::Classes(all), Prediction::Classes(more)) => append_classes(all, more),
+            (Prediction::Values(all), Prediction::Values(more)) => append_values(all, more),
+            _ => {}
+        }
+    }
+    Ok(all)
+}
+
+fn append_classes(all: &mut ClassPrediction, more: ClassPrediction) {
+    all.probabilities.extend(more.probabilities);
+    all.entropy.extend(more.entropy);
+    for (to, from) in [(&mut all.aleatoric, more.aleatoric), (&mut all.epistemic, more.epistemic)] {
+        to.iter_mut().for_each(|to| to.extend(from.iter().flatten()));
+    }
+}
+
+fn append_values(all: &mut RegressionPrediction, more: RegressionPrediction) {
+    all.mean.extend(more.mean);
+    all.epistemic_variance.extend(more.epistemic_variance);
+    all.aleatoric_variance.extend(more.aleatoric_variance);
+}
+
+/// A prediction of a standardised target in the units of the target.
+pub fn decoded(prediction: Prediction, scale: Option<Scale>) -> Prediction {
+    match (prediction, scale) {
+        (Prediction::Values(mut values), Some(scale)) => {
+            values.mean.iter_mut().for_each(|mean| *mean = scale.decode(*mean));
+            let variances = values.epistemic_variance.iter_mut().chain(&mut values.aleatoric_variance);
+            variances.for_each(|variance| *variance *= scale.std * scale.std);
+            Prediction::Values(values)
+        }
+        (prediction, _) => prediction,
+    }
+}

@@ -1,0 +1,240 @@
+//! Draws from a posterior, one at a time on the disk: nothing that was drawn is lost.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use riemla::data::Dataset;
+use riemla::nn::Network;
+use riemla::objective::NetworkLoss;
+use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength};
+use riemla_files::samples::write_samples;
+use riemla_files::{RunInfo, SampleStore, SavedPosterior, TrainingData};
+
+use super::calibration::CalibrationRecord;
+use super::diagnostics::Diagnosis;
+use super::error::{Result, WorkflowError};
+use super::fit::training_data;
+use super::input::DataFiles;
+use crate::watch::Watch;
+
+/// Where the sets of draws are in a posterior directory.
+pub const SAMPLES_DIRECTORY: &str = "samples";
+/// The log of draws in the directory of a set.
+pub const LOG_FILE: &str = "draws.log";
+
+/// What is asked of a sampling.
+#[derive(Debug, Clone)]
+pub struct SampleConfig {
+    /// Method, strength, integrator, batches.
+    pub posterior: PosteriorConfig,
+    /// Number of draws in the set.
+    pub samples: u64,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Seconds after which no draw is begun or finished any more.
+    pub seconds: Option<f64>,
+    /// Name of the set; that of the method if none.
+    pub name: Option<String>,
+    /// The training data, if the posterior does not hold them.
+    pub data: Option<DataFiles>,
+}
+
+impl SampleConfig {
+    /// The name of the set.
+    pub fn set_name(&self) -> String {
+        let batches = if self.posterior.batch.is_some() { "-batches" } else { "" };
+        self.name.clone().unwrap_or_else(|| format!("{}{batches}", self.posterior.method))
+    }
+}
+
+/// What a sampling did.
+#[derive(Debug, Clone)]
+pub struct Sampled {
+    /// Where the set is.
+    pub directory: PathBuf,
+    /// Draws in the set now, and how many of them are new.
+    pub draws: (usize, usize),
+    /// Draws asked for.
+    pub asked: u64,
+    /// How the draws look.
+    pub diagnosis: Diagnosis,
+    /// Whether the budget ran out.
+    pub out_of_time: bool,
+    /// Seconds spent.
+    pub seconds: f64,
+}
+
+/// Draws what is missing of a set. Once `stop` is set or the budget is used up, draws under way are
+/// given up and what is there is kept.
+pub fn sample(
+    directory: &Path,
+    config: &SampleConfig,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Sampled> {
+    let begun = Instant::now();
+    watch.begin("reading the posterior", 0);
+    let saved = read_posterior(directory)?;
+    let set = directory.join(SAMPLES_DIRECTORY).join(config.set_name());
+    let posterior = posterior(saved, config)?;
+    let run = RunInfo::new(config.posterior.clone(), config.seed, &posterior.laplace().theta);
+    std::fs::create_dir_all(&set).map_err(io(&set, "make it"))?;
+    let store = SampleStore::open(&set.join(LOG_FILE), &run)?;
+    let before = store.len();
+    let store = Mutex::new(store);
+    let drawing = Drawing { config, set: &set, store: &store, watch };
+    let (posterior, drawn, out_of_time) = until(config.seconds, stop, |halt| drawing.run(posterior, halt))?;
+    let mut store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let draws = store.read_all()?;
+    if draws.is_empty() {
+        return Err(nothing(&drawn, out_of_time));
+    }
+    write_samples(&set, &run, &draws)?;
+    watch.begin("checking the draws", 0);
+    let counts = (draws.len(), draws.len() - before);
+    let diagnosis = Diagnosis::of(&posterior, config, draws, drawn)?;
+    diagnosis.write(&set)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    Ok(Sampled { directory: set, draws: counts, asked: config.samples, diagnosis, out_of_time, seconds })
+}
+
+/// Reads a posterior directory, or says how to make one.
+pub fn read_posterior(directory: &Path) -> Result<SavedPosterior> {
+    if !directory.join(riemla_files::posterior::POSTERIOR_FILE).is_file() {
+        return Err(WorkflowError::NotA {
+            path: directory.into(),
+            expected: "posterior directory",
+            remedy: "make one with `riemla fit model/ --data train.csv --out posterior/`",
+        });
+    }
+    Ok(SavedPosterior::read(directory)?)
+}
+
+pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> WorkflowError + use<> {
+    let file = path.display().to_string();
+    move |source| riemla_files::Error::Io { file, action, source }.into()
+}
+
+/// The loss of a saved posterior on its training data.
+pub(super) fn loss_of(saved: &SavedPosterior, train: &Dataset) -> Result<NetworkLoss> {
+    let network = Arc::new(Network::new(&saved.model.network)?);
+    Ok(NetworkLoss::new(network, train, saved.laplace.likelihood, saved.laplace.prior.clone())?)
+}
+
+/// The data of a saved posterior, or those given.
+pub(super) fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Result<TrainingData> {
+    match (given, &saved.data) {
+        (Some(files), _) => training_data(&saved.model, files),
+        (None, Some(data)) => Ok(data.clone()),
+        (None, None) => Err(WorkflowError::unfit(
+            "the posterior was saved without its data: give the training data with --data",
+        )),
+    }
+}
+
+fn posterior(saved: SavedPosterior, config: &SampleConfig) -> Result<Posterior> {
+    let TrainingData { train, validation } = data_of(&saved, config.data.as_ref())?;
+    let loss = loss_of(&saved, &train)?;
+    let posterior =
+        Posterior::new(&loss, Arc::new(train), Arc::new(saved.laplace), config.posterior.clone())?;
+    match (config.posterior.strength, validation) {
+        (Strength::HeldOut { .. }, Some(validation)) => Ok(posterior.with_held_out(validation)?),
+        (Strength::HeldOut { .. }, None) => Err(WorkflowError::unfit(
+            "a held-out strength needs rows that were not trained on: train with --validation, or use --strength auto",
+        )),
+        _ => Ok(posterior),
+    }
+}
+
+struct Drawing<'a> {
+    config: &'a SampleConfig,
+    set: &'a Path,
+    store: &'a Mutex<SampleStore>,
+    watch: &'a dyn Watch,
+}
+
+impl Drawing<'_> {
+    /// Finds the strength if that is asked for, then draws what is missing.
+    fn run(&self, posterior: Posterior, halt: &AtomicBool) -> Result<(Posterior, SampleSet)> {
+        let (seed, samples) = (self.config.seed, self.config.samples);
+        let posterior = self.calibrated(posterior, halt)?;
+        let missing = self.store.lock().unwrap_or_else(PoisonError::into_inner).missing(samples);
+        self.watch.begin(&format!("drawing from {}", self.config.set_name()), missing.len() as u64);
+        let failure = Mutex::new(None);
+        let progress = |draw: &Draw| {
+            let added = self.store.lock().unwrap_or_else(PoisonError::into_inner).append(draw);
+            if let Err(error) = added {
+                // A full disk: further draws would be lost.
+                halt.store(true, Ordering::Relaxed);
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+            self.watch.step();
+        };
+        let control = Control { progress: Some(&progress), stop: Some(halt) };
+        let drawn = posterior.sample_indices(seed, &missing, control);
+        match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error.into()),
+            None => Ok((posterior, drawn)),
+        }
+    }
+
+    /// The posterior at the strength that its rule finds; found once per set, then kept in a file.
+    fn calibrated(&self, posterior: Posterior, halt: &AtomicBool) -> Result<Posterior> {
+        if self.config.posterior.strength.fixed().is_some() || !self.config.posterior.method.is_riemannian() {
+            return Ok(posterior);
+        }
+        if let Some(record) = CalibrationRecord::read(self.set)? {
+            return Ok(posterior.with_strength(record.strength)?);
+        }
+        self.watch.begin("choosing the strength of the metric", 0);
+        let Some(found) = posterior.calibration_until(self.config.seed, Some(halt))? else {
+            return Ok(posterior);
+        };
+        if found.status == SearchStatus::Stopped {
+            return Err(WorkflowError::Interrupted);
+        }
+        CalibrationRecord::new(&found).write(self.set)?;
+        self.watch.note(&format!("strength of the metric: {:.4}", found.strength));
+        Ok(posterior.with_strength(found.strength)?)
+    }
+}
+
+/// Runs `work` with a flag that is set once the user stops or the seconds are over; tells whether
+/// they were over.
+fn until<A, B>(
+    seconds: Option<f64>,
+    stop: &AtomicBool,
+    work: impl FnOnce(&AtomicBool) -> Result<(A, B)>,
+) -> Result<(A, B, bool)> {
+    let (halt, done, late) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+    let deadline = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                late.fetch_or(over, Ordering::Relaxed);
+                if over || stop.load(Ordering::Relaxed) {
+                    halt.store(true, Ordering::Relaxed);
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let result = work(&halt);
+        done.store(true, Ordering::Relaxed);
+        result
+    })
+    .map(|(a, b)| (a, b, late.load(Ordering::Relaxed)))
+}
+
+/// Why there is not a single draw.
+fn nothing(drawn: &SampleSet, out_of_time: bool) -> WorkflowError {
+    match drawn.failed.first() {
+        Some((index, error)) => WorkflowError::unfit(format!("no draw succeeded; draw {index}: {error}")),
+        None if out_of_time => {
+            WorkflowError::unfit("not one draw was finished within --seconds: give it more time")
+        }
+        None => WorkflowError::Interrupted,
+    }
+}
