@@ -6,6 +6,7 @@ use riemla::curvature::{Structure, Subset};
 use riemla::nn::{Activation, NetworkSpec};
 use riemla_files::idx::read_idx_from;
 use riemla_files::onnx::import_onnx_bytes;
+use riemla_files::posterior::TENSORS_FILE;
 use riemla_files::samples::{read_samples, write_samples};
 use riemla_files::spec::parse_model_spec;
 use riemla_files::state_dict::read_state_dict;
@@ -84,7 +85,7 @@ fn tables() -> Vec<Subject> {
 }
 
 fn networks() -> Vec<Subject> {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = directory();
     let path = directory.path().join("model");
     model().write(&path, Existing::Refuse).unwrap();
     let weights = std::fs::read(path.join("weights.safetensors")).unwrap();
@@ -100,6 +101,11 @@ fn networks() -> Vec<Subject> {
     ]
 }
 
+/// A directory in memory where the system has one: a million files would wear out a disk.
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 /// A file in a directory whose other files stay as they are.
 fn in_directory(
     name: &'static str,
@@ -107,7 +113,7 @@ fn in_directory(
     write: impl FnOnce(&Path),
     read: impl Fn(&Path) -> bool + 'static,
 ) -> Subject {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = directory();
     let place = directory.path().join("it");
     write(&place);
     let path = place.join(file);
@@ -122,8 +128,9 @@ fn in_directory(
 
 fn saved() -> Vec<Subject> {
     let save_model = |path: &Path| model().write(path, Existing::Refuse).unwrap();
-    let save_full =
-        |path: &Path| posterior(Structure::Full, Subset::All).write(path, Existing::Refuse).unwrap();
+    let save = |structure: Structure| {
+        move |path: &Path| posterior(structure, Subset::All).write(path, Existing::Refuse).unwrap()
+    };
     let save_samples = |path: &Path| {
         std::fs::create_dir(path).unwrap();
         write_samples(path, &run(), &draws(3)).unwrap();
@@ -145,8 +152,15 @@ fn saved() -> Vec<Subject> {
     );
     vec![
         in_directory("model.json", "model.json", save_model, |path| Model::read(path).is_ok()),
-        in_directory("posterior.json", "posterior.json", save_full, is_posterior),
-        in_directory("posterior.safetensors", "posterior.safetensors", save_full, is_posterior),
+        in_directory("posterior.json", "posterior.json", save(Structure::Full), is_posterior),
+        in_directory("posterior.safetensors, full", TENSORS_FILE, save(Structure::Full), is_posterior),
+        in_directory("posterior.safetensors, kron", TENSORS_FILE, save(Structure::Kronecker), is_posterior),
+        in_directory(
+            "posterior.safetensors, low-rank",
+            TENSORS_FILE,
+            save(Structure::LowRank { rank: 3 }),
+            is_posterior,
+        ),
         in_directory("samples.json", "samples.json", save_samples, is_samples),
         in_directory("samples.jsonl", "samples.jsonl", save_samples, is_samples),
         Subject { repair: Some(repair_log), ..log },
