@@ -38,8 +38,6 @@ pub enum Format {
     Parquet,
     /// Images or labels in the format of MNIST.
     Idx,
-    /// A table of Parquet.
-    Parquet,
 }
 
 /// A source of bytes with the name it has in messages: a file, or standard input.
