@@ -229,3 +229,36 @@ fn every_command_has_a_help_with_an_example() {
         assert!(own.contains("Example") && own.contains(&format!("riemla {command}")), "{own}");
     }
 }
+
+/// On each of the UCI files of the experiments, with nothing but the name of the file. The files are not
+/// part of the repository.
+#[test]
+fn the_uci_files_just_work() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let directory = std::env::var_os("RIEMLA_DATA_DIR").map_or(root, Into::into);
+    if !directory.join("glass.csv").exists() {
+        eprintln!("not run: no UCI files in {} (RIEMLA_DATA_DIR names another place)", directory.display());
+        return;
+    }
+    let scratch = Scratch::new();
+    for (name, least) in [
+        ("vehicle", 0.7),
+        ("glass", 0.5),
+        ("ionosphere", 0.8),
+        ("benchmark/waveform", 0.75),
+        ("benchmark/australian", 0.75),
+        ("benchmark/breast_cancer", 0.9),
+    ] {
+        let data = directory.join(format!("{name}.csv"));
+        // Fewer iterations than usual: this is about files, not about scores.
+        let train =
+            format!("train --data {} --hidden 10 --iterations 40 --out model --force --json", data.display());
+        let trained = json(&scratch.ok(&train));
+        let validation = &trained["scores"][1];
+        assert_eq!(validation["part"], "validation", "{name}");
+        let accuracy = validation["scores"][0][1].as_f64().expect("a number");
+        assert!(accuracy > least, "{name}: {accuracy}");
+        scratch.ok(&format!("fit model --data {} --out posterior --force", data.display()));
+        scratch.ok("sample posterior --method lin-la -n 3");
+    }
+}
