@@ -10,7 +10,7 @@ mod fuzzing;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fuzzing::{MEMORY, Outcome, Watching, readers, run};
+use fuzzing::{MEMORY, Outcome, Watching, readers, run, sweep};
 
 #[global_allocator]
 static ALLOCATOR: Watching = Watching;
@@ -37,6 +37,7 @@ fn no_reader_panics_or_takes_much_memory() {
             // These show what is refused: missing values, times, and weights in a second file.
             assert!((subject.read)(valid) || refused, "{} {i}", subject.name);
         }
+        check(&sweep(&subject));
         check(&run(&subject, cases()));
     }
 }
