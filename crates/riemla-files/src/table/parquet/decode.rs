@@ -181,17 +181,13 @@ pub fn split(field: &Field, bytes: &[u8], count: usize, out: &mut Entries) -> Re
 }
 
 /// Differences of integers in blocks (DELTA_BINARY_PACKED). Returns the bytes that follow.
-pub fn deltas<'a>(
-    bytes: &'a [u8],
-    count: usize,
-    mut each: impl FnMut(u64) -> Result<()>,
-) -> Result<&'a [u8]> {
+pub fn deltas(bytes: &[u8], count: usize, mut each: impl FnMut(u64) -> Result<()>) -> Result<&[u8]> {
     let mut reader = Reader::new(bytes);
     let block = reader.varint()? as usize;
     let parts = reader.varint()? as usize;
     let total = reader.varint()?;
     let mut value = reader.integer()? as u64;
-    let sane = (1..=1 << 20).contains(&block) && (1..=block).contains(&parts) && block % parts == 0;
+    let sane = (1..=1 << 20).contains(&block) && (1..=block).contains(&parts) && block.is_multiple_of(parts);
     let size = if sane { block / parts } else { 0 };
     if !sane || size % 8 != 0 || total != count as u64 {
         return Err(format!("{total} differences in blocks of {block}, {count} are needed"));
