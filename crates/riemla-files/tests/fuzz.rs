@@ -10,7 +10,7 @@ mod fuzzing;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fuzzing::{MEMORY, Outcome, Watching, readers, run};
+use fuzzing::{MEMORY, Outcome, Watching, readers, run, sweep};
 
 #[global_allocator]
 static ALLOCATOR: Watching = Watching;
@@ -37,6 +37,7 @@ fn no_reader_panics_or_takes_much_memory() {
             // These show what is refused: missing values, times, and weights in a second file.
             assert!((subject.read)(valid) || refused, "{} {i}", subject.name);
         }
+        check(&sweep(&subject));
         check(&run(&subject, cases()));
     }
 }
@@ -44,11 +45,15 @@ fn no_reader_panics_or_takes_much_memory() {
 #[test]
 #[ignore = "takes long; writes docs/reliability.md"]
 fn write_the_table_of_reliability() {
+    // Panics would flood the terminal; they are counted.
     std::panic::set_hook(Box::new(|_| {}));
-    let outcomes: Vec<Outcome> = readers::all().iter().map(|subject| run(subject, cases())).collect();
-    let _ = std::panic::take_hook();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reliability.md");
-    std::fs::write(path, table(&outcomes)).unwrap();
+    let mut outcomes = Vec::new();
+    for subject in readers::all() {
+        outcomes.push(run(&subject, cases()));
+        std::fs::write(&path, table(&outcomes)).unwrap();
+    }
+    let _ = std::panic::take_hook();
     outcomes.iter().for_each(check);
 }
 

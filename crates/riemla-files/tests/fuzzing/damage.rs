@@ -112,9 +112,16 @@ impl Damage {
         let encoded =
             if little { value.to_le_bytes() } else { value.rotate_left(64 - 8 * width as u32).to_be_bytes() };
         let encoded = if self.below(3) == 0 { varint(value) } else { encoded[..width].to_vec() };
-        let end = (at + encoded.len()).min(bytes.len());
-        bytes[at..end].copy_from_slice(&encoded[..end - at]);
+        bytes.copy_from_slice(&overwritten(bytes, at, &encoded));
     }
+}
+
+/// A copy with other bytes at a place.
+pub fn overwritten(bytes: &[u8], at: usize, with: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let end = (at + with.len()).min(bytes.len());
+    bytes[at..end].copy_from_slice(&with[..end - at]);
+    bytes
 }
 
 fn varint(mut value: u64) -> Vec<u8> {

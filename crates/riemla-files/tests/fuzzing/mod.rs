@@ -70,11 +70,28 @@ pub struct Outcome {
 
 /// Reads `inputs` damaged files, the same ones every time.
 pub fn run(subject: &Subject, inputs: u64) -> Outcome {
+    run_all(subject, (0..inputs).map(|case| Damage::new(case).input(&subject.valid)))
+}
+
+/// Reads valid files with huge numbers put at one place after another, where a length may be.
+pub fn sweep(subject: &Subject) -> Outcome {
+    // 2³¹ as a number of variable length, and all bits of four and eight bytes.
+    const HUGE: [&[u8]; 3] = [&[0x80, 0x80, 0x80, 0x80, 0x08], &[0xff; 4], &[0xff; 8]];
+    // Every place of small files, some of many large ones.
+    let step = 1 + subject.valid.iter().map(Vec::len).sum::<usize>() / 15_000;
+    let inputs = subject.valid.iter().flat_map(|valid| {
+        let places = (0..valid.len()).step_by(step);
+        places.flat_map(|at| HUGE.map(|huge| damage::overwritten(valid, at, huge)))
+    });
+    run_all(subject, inputs)
+}
+
+fn run_all(subject: &Subject, inputs: impl Iterator<Item = Vec<u8>>) -> Outcome {
     let begun = Instant::now();
-    let (mut accepted, mut panics, mut memory, mut worst) = (0, 0, 0, None);
-    for case in 0..inputs {
-        let mut bytes = Damage::new(case).input(&subject.valid);
-        if let (Some(repair), true) = (subject.repair, case % 2 == 0) {
+    let (mut count, mut accepted, mut panics, mut memory, mut worst) = (0, 0, 0, 0, None);
+    for mut bytes in inputs {
+        count += 1;
+        if let (Some(repair), true) = (subject.repair, count % 2 == 0) {
             repair(&mut bytes);
         }
         let before = LIVE.load(Ordering::Relaxed);
@@ -87,8 +104,8 @@ pub fn run(subject: &Subject, inputs: u64) -> Outcome {
             Err(_) => panics += 1,
         }
         if worst.is_none() && (panics > 0 || taken > MEMORY) {
-            worst = Some((bytes, format!("input {case}: {panics} panics, {taken} bytes of memory")));
+            worst = Some((bytes, format!("input {count}: {panics} panics, {taken} bytes of memory")));
         }
     }
-    Outcome { name: subject.name, inputs, accepted, panics, memory, time: begun.elapsed(), worst }
+    Outcome { name: subject.name, inputs: count, accepted, panics, memory, time: begun.elapsed(), worst }
 }

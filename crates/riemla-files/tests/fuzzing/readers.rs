@@ -16,12 +16,14 @@ use riemla_files::{Existing, Model, ReadOptions, SampleStore, SavedPosterior, So
 
 use crate::common::{draws, model, posterior, run};
 
+/// Whether bytes were read without an error.
+type Read = Box<dyn Fn(&[u8]) -> bool>;
+
 /// A reader and what it is given.
 pub struct Subject {
     pub name: &'static str,
     pub valid: Vec<Vec<u8>>,
-    /// Whether the bytes were read without an error.
-    pub read: Box<dyn Fn(&[u8]) -> bool>,
+    pub read: Read,
     /// Makes checksums fit again, so that damage gets past them.
     pub repair: Option<fn(&mut [u8])>,
 }

@@ -1,5 +1,4 @@
 //! Writes the ONNX messages that tests need, byte by byte.
-#![allow(dead_code)] // each test binary uses its own part
 
 fn varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
