@@ -1,5 +1,6 @@
 //! Experiments, plots and reports of riemla.
 
+pub mod datasets;
 pub mod demo;
 pub mod plot;
 pub mod report;
