@@ -4,7 +4,9 @@
 use clap::{Parser, Subcommand};
 use riemla::posterior::Strength;
 
+use crate::commands::data::Data;
 use crate::commands::demo::Demo;
+use crate::commands::reproduce::Reproduce;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -38,6 +40,8 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Demo(Demo),
+    Data(Data),
+    Reproduce(Reproduce),
 }
 
 fn threads(text: &str) -> Result<usize, String> {

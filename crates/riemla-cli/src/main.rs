@@ -36,5 +36,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     match &arguments.command {
         Command::Demo(demo) => commands::demo::run(demo, arguments.quiet),
+        Command::Data(data) => commands::data::run(data, arguments.quiet),
+        Command::Reproduce(reproduce) => commands::reproduce::run(reproduce, arguments.quiet),
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod datasets;
 pub mod demo;
+pub mod experiments;
 pub mod plot;
 pub mod report;
 pub mod watch;

@@ -1,3 +1,5 @@
 //! One file per command: its options, and what it does with them.
 
+pub mod data;
 pub mod demo;
+pub mod reproduce;
