@@ -199,7 +199,8 @@ fn list() -> anyhow::Result<String> {
         data.dedup();
         let Experiment { title, seeds, samples, takes, .. } = &experiment;
         text += &format!("{name:15} {title}\n{:15} {seeds} seeds, {samples} draws per posterior\n", "");
-        text += &format!("{:15} time: {}; memory: {}; data: {}\n", "", takes.time, takes.memory, data.join(", "));
+        text +=
+            &format!("{:15} time: {}; memory: {}; data: {}\n", "", takes.time, takes.memory, data.join(", "));
     }
     text += "\nTimes are for one core, both priors and the presets paper and calibrated.\n";
     Ok(text)

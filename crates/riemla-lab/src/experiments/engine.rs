@@ -46,13 +46,8 @@ pub struct Outcome {
 
 /// Runs all that is not done yet. The output directory must be there.
 pub fn run(request: &Request, stop: &AtomicBool, watch: &dyn Watch) -> Result<Outcome> {
-    let mut run = Run {
-        request,
-        stop,
-        watch,
-        records: Records::open(&request.out)?,
-        outcome: Outcome::default(),
-    };
+    let mut run =
+        Run { request, stop, watch, records: Records::open(&request.out)?, outcome: Outcome::default() };
     for experiment in &request.experiments {
         let file = request.out.join("experiments").join(format!("{}.toml", experiment.name));
         write_text(&file, &experiment.to_toml())?;
@@ -169,7 +164,9 @@ impl Run<'_> {
     fn is_done(&self, experiment: &Experiment, problem: &Problem, key: &CellKey) -> bool {
         let wanted = requested(experiment, key.method);
         let complete = |record: &RunRecord| {
-            record.requested == wanted && record.samples + record.failed >= wanted && record.config == *problem
+            record.requested == wanted
+                && record.samples + record.failed >= wanted
+                && record.config == *problem
         };
         self.records.get(key).is_some_and(complete)
     }

@@ -140,11 +140,8 @@ fn optimize(
     (seed, stop): (u64, &AtomicBool),
 ) -> Result<TrainReport> {
     let Training { learning_rate, cosine, epochs, weight_decay, .. } = problem.training;
-    let learning_rate = if cosine {
-        Schedule::Cosine { initial: learning_rate }
-    } else {
-        Schedule::Constant(learning_rate)
-    };
+    let learning_rate =
+        if cosine { Schedule::Cosine { initial: learning_rate } } else { Schedule::Constant(learning_rate) };
     let mut observer = training(stop, &crate::watch::Silent);
     Ok(match problem.training.optimizer {
         Optimizer::GradientDescent => {

@@ -17,9 +17,7 @@ mod rows;
 mod score;
 
 pub use builtin::{BUILTIN, builtin, open};
-pub use config::{
-    Experiment, Figure, NetworkChoice, Optimizer, Problem, Quick, Split, Takes, Training,
-};
+pub use config::{Experiment, Figure, NetworkChoice, Optimizer, Problem, Quick, Split, Takes, Training};
 pub use engine::{Outcome, Request, run};
 pub use error::ExperimentError;
 pub use layout::prepare;

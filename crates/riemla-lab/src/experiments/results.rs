@@ -112,7 +112,8 @@ fn row(group: Group<'_>, members: &[(&RunRecord, f64)]) -> ResultRow {
 
 /// The paper's table with these sets and prior, or the experiment's name.
 fn table(experiment: &str, train_set: &str, test_set: &str, prior: PriorName) -> String {
-    let same = |row: &PaperRow| (row.train_set, row.test_set, row.prior) == (train_set, test_set, prior.name());
+    let same =
+        |row: &PaperRow| (row.train_set, row.test_set, row.prior) == (train_set, test_set, prior.name());
     paper_rows().into_iter().find(same).map_or(experiment, |row| row.table).into()
 }
 
@@ -129,7 +130,8 @@ pub fn results_csv(rows: &[ResultRow]) -> String {
     let mut csv = format!("{HEADER}\n");
     for row in rows {
         let ResultRow { table, train_set, test_set, score, seeds, samples, draws, .. } = row;
-        let _ = write!(csv, "{table},{train_set},{test_set},{},{},{score}", row.prior.name(), row.method.name());
+        let _ =
+            write!(csv, "{table},{train_set},{test_set},{},{},{score}", row.prior.name(), row.method.name());
         let _ = write!(csv, ",{},{}", digits(Some(row.mean)), digits(row.standard_error));
         let _ = write!(csv, ",{},{seeds},{samples}", row.preset.name());
         for number in [
@@ -151,7 +153,11 @@ pub fn results_csv(rows: &[ResultRow]) -> String {
 fn digits(number: Option<f64>) -> String {
     let Some(number) = number else { return String::new() };
     let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
-    if rounded != 0.0 && !(1e-4..1e9).contains(&rounded.abs()) { format!("{rounded:e}") } else { rounded.to_string() }
+    if rounded != 0.0 && !(1e-4..1e9).contains(&rounded.abs()) {
+        format!("{rounded:e}")
+    } else {
+        rounded.to_string()
+    }
 }
 
 #[cfg(test)]

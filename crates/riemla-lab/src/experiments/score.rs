@@ -42,9 +42,8 @@ impl Predictor<'_> {
             true => Forward::Linearized(&self.laplace.theta),
             false => Forward::Exact,
         };
-        let piece = |rows: &[f64]| {
-            monte_carlo(self.network, self.laplace.likelihood, &self.thetas, forward, rows)
-        };
+        let piece =
+            |rows: &[f64]| monte_carlo(self.network, self.laplace.likelihood, &self.thetas, forward, rows);
         inputs.chunks(ROWS * self.network.inputs()).map(piece).collect()
     }
 
