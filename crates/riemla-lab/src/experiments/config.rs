@@ -6,7 +6,7 @@ use riemla::objective::Likelihood;
 use riemla::posterior::BatchPlan;
 use serde::{Deserialize, Serialize};
 
-use super::MethodName;
+use super::{MethodName, PriorName};
 
 /// One table or figure of the paper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct Experiment {
     pub bins: usize,
     /// Which posteriors.
     pub methods: Vec<MethodName>,
+    /// Under which priors.
+    #[serde(default = "both")]
+    pub priors: Vec<PriorName>,
     /// Experiments whose problems (and draws) this one looks at in another way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<String>,
@@ -225,6 +228,9 @@ pub struct Quick {
     pub seeds: u64,
     /// Draws per posterior.
     pub samples: u64,
+    /// Only these priors; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priors: Option<Vec<PriorName>>,
     /// Only these problems; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problems: Option<Vec<String>>,
@@ -244,4 +250,8 @@ pub struct Quick {
 
 fn ten() -> usize {
     10
+}
+
+fn both() -> Vec<PriorName> {
+    PriorName::ALL.to_vec()
 }

@@ -88,7 +88,7 @@ impl Run<'_> {
 
     fn experiment(&mut self, experiment: &Experiment) -> Result<()> {
         let posteriors = experiment.methods.iter().filter(|method| method.is_riemannian()).count();
-        let per_seed = posteriors * self.request.presets.len() * self.request.priors.len();
+        let per_seed = posteriors * self.request.presets.len() * self.priors(experiment).len();
         let draws = experiment.samples * experiment.seeds * (per_seed * experiment.problems.len()) as u64;
         self.watch.begin(&experiment.name, draws);
         for problem in &experiment.problems {
@@ -135,7 +135,7 @@ impl Run<'_> {
         for seed in seeds {
             let rows = rows(problem, &loaded, seed)?;
             let fit = fit::fit(&self.request.out, problem, &rows, seed, self.stop, self.watch)?;
-            for prior in self.request.priors.clone() {
+            for prior in self.priors(experiment) {
                 let laplace = Arc::new(fit.laplace(problem, &rows, prior)?);
                 let fitted = Fitted { ready: &ready, rows: &rows, fit: &fit, laplace };
                 self.prior(&fitted, seed, prior)?;
@@ -144,10 +144,16 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// The priors asked for that the experiment has.
+    fn priors(&self, experiment: &Experiment) -> Vec<PriorName> {
+        let asked = self.request.priors.iter().copied();
+        asked.filter(|prior| experiment.priors.contains(prior)).collect()
+    }
+
     /// The posteriors asked for, those without geodesics once.
     fn cells(&self, experiment: &Experiment, problem: &Problem, seed: u64) -> Vec<CellKey> {
         let mut keys = Vec::new();
-        for &prior in &self.request.priors {
+        for prior in self.priors(experiment) {
             let plain = experiment.methods.iter().filter(|method| !method.is_riemannian());
             let pairs = plain.map(|method| (Preset::Any, *method)).collect::<Vec<_>>();
             let curved = experiment.methods.iter().filter(|method| method.is_riemannian());

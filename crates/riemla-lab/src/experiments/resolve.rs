@@ -60,6 +60,9 @@ impl Experiment {
     fn shrink(&mut self) {
         let quick = self.quick.clone();
         (self.seeds, self.samples) = (quick.seeds, quick.samples);
+        if let Some(priors) = &quick.priors {
+            self.priors.retain(|prior| priors.contains(prior));
+        }
         if let Some(names) = &quick.problems {
             self.problems.retain(|problem| names.contains(&problem.name));
         }

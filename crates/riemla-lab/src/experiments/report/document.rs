@@ -85,8 +85,9 @@ fn html_table(table: &TextTable) -> Table {
 pub fn markdown(title: &str, sections: &[Section]) -> String {
     let mut text = format!("# {title}\n");
     for section in sections {
-        let only_figures = section.blocks.iter().all(|block| matches!(block, Block::Figures(_)));
-        if only_figures && !section.blocks.is_empty() {
+        let is_table = |block: &Block| matches!(block, Block::Table(_));
+        let is_figure = |block: &Block| matches!(block, Block::Figures(_));
+        if section.blocks.iter().any(is_figure) && !section.blocks.iter().any(is_table) {
             continue;
         }
         let _ = write!(text, "\n## {}\n", section.title);
@@ -108,7 +109,8 @@ pub fn markdown(title: &str, sections: &[Section]) -> String {
 
 fn markdown_table(table: &TextTable) -> String {
     let escape = |cell: &str| cell.replace('|', "\\|");
-    let mut text = format!("\n{}\n\n| {} |", table.caption, escape(&table.corner));
+    let caption = if table.caption.is_empty() { String::new() } else { format!("\n{}\n", table.caption) };
+    let mut text = format!("{caption}\n| {} |", escape(&table.corner));
     table.columns.iter().for_each(|column| text += &format!(" {} |", escape(column)));
     text += &format!("\n|{}\n", "---|".repeat(table.columns.len() + 1));
     for (name, cells) in &table.rows {

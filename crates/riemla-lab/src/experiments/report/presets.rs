@@ -198,7 +198,7 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
         compared[1]
     );
     let mut section = Section::new("Where we disagree with the paper", DISAGREE);
-    section.push(Block::Text(table.caption.clone()));
+    section.push(Block::Text(std::mem::take(&mut table.caption)));
     section.push(Block::Table(table));
     section
 }

@@ -83,11 +83,11 @@ fn table(
         let published: Vec<_> = scores.iter().map(|s| numbers.published(place(s), method)).collect();
         let Some(ours) = compared.filter(|_| published.iter().any(Option::is_some)) else { continue };
         let text = published.iter().zip(&scores).map(|(n, s)| n.map_or(String::new(), |n| shown(s, n)));
-        table.rows.push(("   published".into(), text.collect()));
+        table.rows.push(("↳ published".into(), text.collect()));
         let apart = ours.iter().zip(&published).zip(&scores).map(|((o, p), score)| {
             o.zip(*p).map_or(String::new(), |(o, p)| shown_distance(distance(place(score), o, p)))
         });
-        table.rows.push(("   difference / error".into(), apart.collect()));
+        table.rows.push(("↳ difference / error".into(), apart.collect()));
     }
     table
 }
