@@ -30,13 +30,22 @@ impl fmt::Display for Failure {
 
 /// Prints the error with its causes and remedy to stderr and says how to exit.
 pub fn show(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    eprintln!("error: {}", in_words(error));
     if let Some(remedy) = remedy(error) {
         eprintln!("  help: {remedy}");
     }
     let interrupted = matches!(error.downcast_ref(), Some(DemoError::Interrupted))
         || matches!(error.downcast_ref(), Some(WorkflowError::Interrupted));
     ExitCode::from(if interrupted { INTERRUPTED } else { FAILED })
+}
+
+/// The message with its causes, each of which may already be part of the one before.
+fn in_words(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text.as_str() {
+        "" => cause,
+        said if said.contains(&cause) => text,
+        said => format!("{said}: {cause}"),
+    })
 }
 
 fn remedy(error: &anyhow::Error) -> Option<&'static str> {

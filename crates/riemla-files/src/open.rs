@@ -34,10 +34,10 @@ pub enum Format {
     Npy,
     /// Several arrays of numpy.
     Npz,
+    /// Columns of numbers and text.
+    Parquet,
     /// Images or labels in the format of MNIST.
     Idx,
-    /// A table of Parquet.
-    Parquet,
 }
 
 /// A source of bytes with the name it has in messages: a file, or standard input.

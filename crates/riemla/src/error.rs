@@ -3,6 +3,8 @@
 //! An iteration that does not finish (a geodesic, an optimiser) is not an error but data: see
 //! the `status` in its result.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// What went wrong, in terms of what the caller handed in.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -77,6 +79,12 @@ pub enum Error {
         /// What to do about it.
         remedy: String,
     },
+    /// A stop was requested before there was anything to return.
+    #[error("stopped on request before {what}; nothing was changed, run it again to go on")]
+    Stopped {
+        /// What is missing.
+        what: String,
+    },
     /// A combination of choices that has no meaning.
     #[error("{0}")]
     Unsupported(String),
@@ -95,6 +103,16 @@ impl Error {
     pub fn range(what: impl Into<String>, value: impl ToString, requirement: impl Into<String>) -> Self {
         Self::Range { what: what.into(), value: value.to_string(), requirement: requirement.into() }
     }
+}
+
+/// Whether a stop was requested.
+pub(crate) fn stop_requested(stop: Option<&AtomicBool>) -> bool {
+    stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+}
+
+/// An error if a stop was requested before `what`.
+pub(crate) fn check_stop(stop: Option<&AtomicBool>, what: &str) -> Result<()> {
+    if stop_requested(stop) { Err(Error::Stopped { what: what.into() }) } else { Ok(()) }
 }
 
 /// Checks that every entry is finite.

@@ -138,7 +138,10 @@ fn default_leapfrog_keeps_speed_and_loss() {
         let geodesic = case.run(&Integrator::default());
         let d = geodesic.diagnostics;
         let loss = case.objective.value(case.reference());
-        assert!(d.speed_drift < 1e-3, "{}: {d:?}", case.name());
+        // The speed is restored after every step; how far it was off says how well a step was solved.
+        // Measured up to 1.2e-3.
+        assert!(d.speed_correction > 0.0 && d.speed_correction < 2e-3, "{}: {d:?}", case.name());
+        assert!(d.speed_drift < 1e-9, "{}: {d:?}", case.name());
         assert!((d.loss_end - loss).abs() < 0.01 * loss, "{}: {} for {loss}", case.name(), d.loss_end);
         assert!((d.loss_end - d.loss_start).abs() <= d.loss_bound * (1.0 + 1e-9), "{}: {d:?}", case.name());
         let stored = case.fixture.array(&format!("{}{}_speed2", case.prefix, case.kind))[case.tangent].sqrt();

@@ -7,6 +7,7 @@ use riemla::curvature::{Laplace, LaplaceConfig, PrecisionParts, PriorChoice, Str
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla::testing::check_precision;
+use riemla::train::{Lbfgs, lbfgs, silent};
 
 const LOW_RANK: Structure = Structure::LowRank { rank: 7 };
 
@@ -29,6 +30,23 @@ fn every_structure_comes_back_with_the_same_bits() {
             check_precision(&*precision, 1);
         }
     }
+}
+
+/// An optimised noise scales the curvature: the scale is part of the precision.
+#[test]
+fn the_scale_of_another_noise_comes_back() {
+    let network = models::mlp(&[2, 4, 1], Activation::Tanh);
+    let loss = models::loss(&network, models::GAUSSIAN, 30, 0.3);
+    let mut theta = network.initialize(1);
+    lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+    let config = LaplaceConfig { structure: Structure::Kronecker, ..Default::default() };
+    let laplace = Laplace::fit(&loss, &theta, &config).unwrap();
+    assert_ne!(laplace.likelihood, models::GAUSSIAN);
+    let taken = laplace.precision().parts().unwrap();
+    let (mut before, mut after) = (models::normals(1, network.dim()), models::normals(1, network.dim()));
+    laplace.precision().sqrt_solve(&mut before);
+    taken.assemble().unwrap().sqrt_solve(&mut after);
+    assert_eq!(before, after);
 }
 
 #[test]

@@ -207,6 +207,32 @@ fn kronecker_blocks_are_exact_where_theory_says_so() {
     }
 }
 
+/// Gradients of rank one take a shorter way than others: both are xᵀP⁻¹x.
+#[test]
+fn kronecker_variances_do_not_depend_on_the_rank_of_the_gradient() {
+    let network = models::mlp(&[3, 4, 2], Activation::Tanh);
+    let loss = models::loss(&network, Likelihood::Categorical, 30, 0.3);
+    let theta = network.initialize(1);
+    let laplace = Laplace::fit(&loss, &theta, &config(Curvature::Ggn, Structure::Kronecker)).unwrap();
+    let (p, k) = (laplace.precision(), network.dim());
+    let mut rank_one = vec![0.0; k];
+    let (a, b) = (models::normals(1, 4), models::normals(2, 4));
+    for o in 0..4 {
+        (0..3).for_each(|i| rank_one[3 * o + i] = a[i] * b[o]);
+        rank_one[12 + o] = a[3] * b[o];
+    }
+    // The second layer's part stays 0; then nearly of rank one, then not at all.
+    let mut nearly = rank_one.clone();
+    nearly[5] += 1e-9;
+    for x in [rank_one, nearly, models::normals(3, k), vec![0.0; k]] {
+        let mut solved = x.clone();
+        p.solve(&mut solved);
+        let expected: f64 = x.iter().zip(&solved).map(|(a, b)| a * b).sum();
+        let found = p.inverse_quadratic(&mut x.clone(), 1)[0];
+        assert!((found - expected).abs() <= 1e-12 * expected, "{found} {expected}");
+    }
+}
+
 #[test]
 fn kronecker_blocks_lie_in_the_flat_order_of_the_weights() {
     let (inputs, hidden, outputs, n) = (2, 3, 4, 10);

@@ -10,6 +10,7 @@ use riemla_files::Existing;
 use riemla_lab::workflow::{FitConfig, Fitted, fit, memory};
 
 use super::shared::{DataArguments, facts, model_directory, positive};
+use crate::interrupt::stop_flag;
 use crate::output::{json, print};
 use crate::progress::Bar;
 
@@ -137,7 +138,7 @@ pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
     let model = model_directory(&arguments.model)?;
     let config = config(arguments);
     let bar = Bar::new(quiet);
-    let fitted = fit(model, &config, &bar);
+    let fitted = fit(model, &config, stop_flag(quiet)?, &bar);
     bar.finish();
     let fitted = fitted?;
     fitted.posterior.write(&arguments.out, existing)?;

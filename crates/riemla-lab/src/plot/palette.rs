@@ -121,9 +121,10 @@ pub struct Style {
 
 impl Style {
     /// The fixed look of a method: `map`, `la`, `lin-la`, `riem-la`, `lin-riem-la`, or one of
-    /// them with `-batches` (same hue, dashed, open points). `None` for other names.
+    /// them with `-batches` or `-temperature` (same hue, dashed, open points). `None` for other names.
     pub fn method(name: &str) -> Option<Self> {
-        let (base, batches) = name.strip_suffix("-batches").map_or((name, false), |base| (base, true));
+        let variant = name.strip_suffix("-batches").or(name.strip_suffix("-temperature"));
+        let (base, batches) = variant.map_or((name, false), |base| (base, true));
         let index = METHODS.iter().position(|m| *m == base)?;
         Some(Self { color: Color::Method { index, batches }, marker: MARKERS[index], dashed: batches })
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use riemla::posterior::{Draw, Posterior, SampleSet};
+use riemla::posterior::{Draw, Posterior, SampleSet, warnings};
 use riemla_files::atomic::write_file;
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ impl Diagnosis {
             unfinished: method.is_riemannian().then(|| set.unfinished()),
             failed: set.failed.len(),
         };
-        let warnings = Vec::new();
+        let warnings = warnings(&set, posterior)?.iter().map(ToString::to_string).collect();
         Ok(Self { set, summary, warnings })
     }
 

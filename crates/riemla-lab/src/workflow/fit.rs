@@ -1,13 +1,14 @@
 //! From a model and its data to a posterior.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use riemla::curvature::{Laplace, LaplaceConfig};
 use riemla::nn::Network;
 use riemla::objective::{NetworkLoss, Prior};
 use riemla_files::{HeldOut, Model, SavedPosterior, TrainingData};
 
-use super::error::Result;
+use super::error::{Result, WorkflowError};
 use super::input::DataFiles;
 use super::memory::check_fit;
 use crate::watch::Watch;
@@ -37,7 +38,7 @@ pub struct Fitted {
 /// Fits a Laplace approximation at the weights of a model.
 ///
 /// Rows that training held out are held out again if the data are the same.
-pub fn fit(model: Model, config: &FitConfig, watch: &dyn Watch) -> Result<Fitted> {
+pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<Fitted> {
     let network = Arc::new(Network::new(&model.network)?);
     let laplace = &config.laplace;
     let needed = check_fit(&network, laplace.structure, &laplace.subset, config.memory)?;
@@ -47,7 +48,13 @@ pub fn fit(model: Model, config: &FitConfig, watch: &dyn Watch) -> Result<Fitted
     watch.begin("Laplace approximation", 0);
     let prior = Prior::new(&model.prior_precision, &network)?;
     let loss = NetworkLoss::new(network, &data.train, model.likelihood, prior)?;
-    let laplace = Laplace::fit(&loss, &model.theta, laplace)?;
+    let laplace = match Laplace::fit_until(&loss, &model.theta, laplace, Some(stop)) {
+        Err(riemla::Error::Stopped { .. }) => return Err(WorkflowError::Interrupted),
+        fitted => fitted?,
+    };
+    if laplace.stopped {
+        return Err(WorkflowError::Interrupted);
+    }
     let rows = (data.train.len(), data.validation.as_ref().map_or(0, |data| data.len()));
     let data = config.keep_data.then_some(data);
     Ok(Fitted { posterior: SavedPosterior { model, config: config.laplace.clone(), laplace, data }, rows })

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use riemla::data::Dataset;
 use riemla::nn::Network;
-use riemla::objective::NetworkLoss;
+use riemla::objective::{Likelihood, NetworkLoss};
 use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength};
 use riemla_files::samples::write_samples;
 use riemla_files::{RunInfo, SampleStore, SavedPosterior, TrainingData};
@@ -42,6 +42,14 @@ pub struct SampleConfig {
 }
 
 impl SampleConfig {
+    /// Batches keep the frequencies of classes; numbers have none.
+    fn for_model(&self, saved: &SavedPosterior) -> Self {
+        let mut config = self.clone();
+        let classes = !matches!(saved.laplace.likelihood, Likelihood::Gaussian { .. });
+        config.posterior.batch.iter_mut().for_each(|batch| batch.stratified = classes);
+        config
+    }
+
     /// The name of the set.
     pub fn set_name(&self) -> String {
         let batches = if self.posterior.batch.is_some() { "-batches" } else { "" };
@@ -77,6 +85,7 @@ pub fn sample(
     let begun = Instant::now();
     watch.begin("reading the posterior", 0);
     let saved = read_posterior(directory)?;
+    let config = &config.for_model(&saved);
     let set = directory.join(SAMPLES_DIRECTORY).join(config.set_name());
     let posterior = posterior(saved, config)?;
     let run = RunInfo::new(config.posterior.clone(), config.seed, &posterior.laplace().theta);

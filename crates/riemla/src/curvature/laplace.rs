@@ -1,6 +1,7 @@
 //! The Laplace approximation: a Gaussian at the trained weights.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +11,11 @@ use super::matrix::CurvatureMatrix;
 use super::structure::Precision;
 use super::subset::{Subset, SubsetRanges};
 use super::{Curvature, Structure};
+use crate::error::check_stop;
 use crate::linalg::vector::norm;
 use crate::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 use crate::random::{Rng, fill_normal};
-use crate::train::{Lbfgs, lbfgs};
+use crate::train::{Lbfgs, lbfgs, until};
 use crate::{Error, Result};
 
 /// Where prior precision (and, in regression, the noise) come from.
@@ -96,6 +98,8 @@ pub struct Laplace {
     pub refit_rounds: usize,
     /// Whether refitting settled within its rounds; none without refitting.
     pub refit_settled: Option<bool>,
+    /// Whether a stop was requested before refitting ended: this is the last complete round.
+    pub stopped: bool,
     /// How the iteration for the eigenpairs ended, with a low-rank structure.
     pub eigenpairs: Option<EigenReport>,
     subset: SubsetRanges,
@@ -105,10 +109,21 @@ pub struct Laplace {
 impl Laplace {
     /// Fits the Gaussian at `theta`.
     pub fn fit(loss: &NetworkLoss, theta: &[f64], config: &LaplaceConfig) -> Result<Self> {
-        crate::error::check_len("weights", loss.dim(), theta.len())?;
-        crate::error::check_finite("weights", theta)?;
-        let subset = config.subset.ranges(loss.network())?;
-        let mut round = Self::round(loss, theta, config, &subset)?;
+        Self::fit_until(loss, theta, config, None)
+    }
+
+    /// [`Self::fit`] with a flag that is looked at before the curvature, before its decomposition
+    /// and in every iteration of refitting.
+    ///
+    /// Once set, the last complete round is returned with `stopped`; before the first one there is
+    /// none, and the error is [`Error::Stopped`].
+    pub fn fit_until(
+        loss: &NetworkLoss,
+        theta: &[f64],
+        config: &LaplaceConfig,
+        stop: Option<&AtomicBool>,
+    ) -> Result<Self> {
+        let mut round = Self::round(loss, theta, config, stop)?;
         let Some(refit) = config.refit else { return Ok(round) };
         if !matches!(config.prior, PriorChoice::Optimize | PriorChoice::OptimizePerLayer) {
             return Err(Error::Unsupported("refitting the weights goes with an optimised prior".into()));
@@ -116,8 +131,15 @@ impl Laplace {
         for rounds in 1..=refit.max_rounds {
             let refitted = loss.with(round.likelihood, round.prior.clone())?;
             let mut theta = round.theta.clone();
-            lbfgs(&refitted, &mut theta, &Lbfgs::default(), &mut |_| std::ops::ControlFlow::Continue(()))?;
-            let next = Self::round(&refitted, &theta, config, &subset)?;
+            lbfgs(&refitted, &mut theta, &Lbfgs::default(), &mut until(stop))?;
+            let next = match Self::round(&refitted, &theta, config, stop) {
+                Err(Error::Stopped { .. }) => {
+                    round.stopped = true;
+                    round.refit_settled = Some(false);
+                    break;
+                }
+                next => next?,
+            };
             if config.prior == PriorChoice::OptimizePerLayer && rounds > 1 && next.is_below(&round) {
                 round.refit_settled = Some(false);
                 break;
@@ -137,9 +159,14 @@ impl Laplace {
         loss: &NetworkLoss,
         theta: &[f64],
         config: &LaplaceConfig,
-        subset: &SubsetRanges,
+        stop: Option<&AtomicBool>,
     ) -> Result<Self> {
+        crate::error::check_len("weights", loss.dim(), theta.len())?;
+        crate::error::check_finite("weights", theta)?;
+        let subset = &config.subset.ranges(loss.network())?;
+        check_stop(stop, "the curvature")?;
         let mut curvature = CurvatureMatrix::new(loss, theta, config.curvature, config.structure, subset)?;
+        check_stop(stop, "the evidence")?;
         let evidence = hyperparameters::evidence(loss, theta, subset, config.curvature, &curvature)?;
         let Chosen { prior, likelihood, settled } =
             hyperparameters::choose(loss, (theta, subset), config, &curvature, &evidence)?;
@@ -167,6 +194,7 @@ impl Laplace {
             prior_settled: settled,
             refit_rounds: 0,
             refit_settled: None,
+            stopped: false,
             eigenpairs: curvature.report(),
             subset: subset.clone(),
             precision,
@@ -211,6 +239,7 @@ impl Laplace {
             prior_settled: None,
             refit_rounds: 0,
             refit_settled: None,
+            stopped: false,
             eigenpairs: None,
             subset,
             precision,

@@ -1,5 +1,7 @@
 //! The exponential map: which integrator, and the one place that calls them.
 
+use std::sync::atomic::AtomicBool;
+
 use serde::{Deserialize, Serialize};
 
 use super::leapfrog::ConstrainedLeapfrog;
@@ -48,12 +50,27 @@ pub fn exponential_map<O: TwiceDifferentiable + ?Sized>(
     v: &[f64],
     path_points: usize,
 ) -> Result<Geodesic> {
+    exponential_map_until(objective, strength, integrator, theta, v, path_points, None)
+}
+
+/// [`exponential_map`] with a flag that is looked at before every step: once set, the geodesic ends
+/// where it is, with [`Status::Stopped`](super::Status::Stopped).
+pub fn exponential_map_until<O: TwiceDifferentiable + ?Sized>(
+    objective: &O,
+    strength: f64,
+    integrator: &Integrator,
+    theta: &[f64],
+    v: &[f64],
+    path_points: usize,
+    stop: Option<&AtomicBool>,
+) -> Result<Geodesic> {
     match integrator {
         Integrator::ConstrainedLeapfrog(leapfrog) => {
-            leapfrog.exponential_map(objective, strength, theta, v, path_points)
+            leapfrog.exponential_map_until(objective, strength, theta, v, path_points, stop)
         }
         Integrator::DormandPrince(solver) => {
-            geodesic_of_metric(&LossMetric::new(objective, strength)?, solver, theta, v, path_points)
+            let metric = LossMetric::new(objective, strength)?;
+            geodesic_of_metric_until(&metric, solver, theta, v, path_points, stop)
         }
     }
 }
@@ -82,6 +99,18 @@ pub fn geodesic_of_metric(
     v: &[f64],
     path_points: usize,
 ) -> Result<Geodesic> {
+    geodesic_of_metric_until(metric, solver, theta, v, path_points, None)
+}
+
+/// [`geodesic_of_metric`] with a flag that is looked at before every step.
+pub fn geodesic_of_metric_until(
+    metric: &dyn Metric,
+    solver: &DormandPrince,
+    theta: &[f64],
+    v: &[f64],
+    path_points: usize,
+    stop: Option<&AtomicBool>,
+) -> Result<Geodesic> {
     check_ends(metric.dim(), theta, v)?;
     solver.validate()?;
     let k = theta.len();
@@ -93,9 +122,8 @@ pub fn geodesic_of_metric(
         d_position.copy_from_slice(velocity);
         metric.acceleration(position, velocity, d_velocity);
     };
-    let report = solver.solve(&mut right_hand_side, 0.0, 1.0, &mut state, &mut |t, y, _dy| {
-        path.push(t, &y[..k], &y[k..]);
-    });
+    let mut observer = |t: f64, y: &[f64], _: &[f64]| path.push(t, &y[..k], &y[k..]);
+    let report = solver.solve_until(&mut right_hand_side, (0.0, 1.0), &mut state, &mut observer, stop);
     let velocity = state.split_off(k);
     let counters = Counters {
         gradients: report.evaluations,

@@ -7,12 +7,15 @@
 //! add up; steps are limited by the error and by how far the normal turns. Measurements and refused
 //! variants: docs/decisions/0004-constrained-leapfrog.md.
 
+use std::sync::atomic::AtomicBool;
+
 use serde::{Deserialize, Serialize};
 
 use super::constraint::{Constraint, Solution, Unsolved};
 use super::exponential::check_start;
 use super::path::PathRecorder;
 use super::{Counters, Diagnostics, Geodesic, Status};
+use crate::error::stop_requested;
 use crate::linalg::vector::{axpy, dot, scale};
 use crate::objective::{Objective, Probe};
 use crate::{Error, Result};
@@ -80,11 +83,25 @@ impl ConstrainedLeapfrog {
         v: &[f64],
         path_points: usize,
     ) -> Result<Geodesic> {
+        self.exponential_map_until(objective, strength, theta, v, path_points, None)
+    }
+
+    /// The same with a flag that is looked at before every step; see [`super::exponential_map_until`].
+    pub fn exponential_map_until<O: Objective + ?Sized>(
+        &self,
+        objective: &O,
+        strength: f64,
+        theta: &[f64],
+        v: &[f64],
+        path_points: usize,
+        stop: Option<&AtomicBool>,
+    ) -> Result<Geodesic> {
         check_start(objective.dim(), strength, theta, v)?;
         self.validate()?;
         let mut probe = objective.probe();
         let mut path = PathRecorder::new(path_points);
         let mut run = Run::start(self, strength, theta, v, &mut *probe);
+        run.stop = stop;
         path.push(0.0, &run.theta, &run.v);
         let (loss_start, start_finite) = (run.loss, run.is_finite());
         let status = if !start_finite {
@@ -118,6 +135,7 @@ type Attempt<T> = std::result::Result<T, Unsolved>;
 /// The moving particle. Heights and gradients are those of aL.
 struct Run<'a> {
     settings: &'a ConstrainedLeapfrog,
+    stop: Option<&'a AtomicBool>,
     strength: f64,
     speed: f64,
     t: f64,
@@ -154,6 +172,7 @@ impl<'a> Run<'a> {
         let zeros = vec![0.0; theta.len()];
         let mut run = Self {
             settings,
+            stop: None,
             strength,
             speed: 0.0,
             t: 0.0,
@@ -217,6 +236,9 @@ impl<'a> Run<'a> {
     fn fixed(&mut self, n: usize, probe: &mut dyn Probe, path: &mut PathRecorder) -> Status {
         let h = 1.0 / n as f64;
         for i in 0..n {
+            if stop_requested(self.stop) {
+                return Status::Stopped;
+            }
             let solution = match self.position(h, 0.0, MAX_TRIALS_TIGHT, probe) {
                 Ok(solution) => solution,
                 Err(Unsolved::NonFinite) => return Status::NonFinite,
@@ -239,6 +261,9 @@ impl<'a> Run<'a> {
         let mut may_grow = true;
         let mut finite = true;
         for _ in 0..self.settings.max_steps {
+            if stop_requested(self.stop) {
+                return Status::Stopped;
+            }
             h = self.fit_to_end(h);
             if h < f64::EPSILON {
                 return if finite { Status::StepTooSmall } else { Status::NonFinite };

@@ -11,7 +11,9 @@ mod leapfrog;
 mod metric;
 mod path;
 
-pub use exponential::{Integrator, exponential_map, geodesic_of_metric};
+pub use exponential::{
+    Integrator, exponential_map, exponential_map_until, geodesic_of_metric, geodesic_of_metric_until,
+};
 pub use fisher::{FisherMetric, FisherSolve};
 pub use leapfrog::ConstrainedLeapfrog;
 pub(crate) use metric::check_strength;

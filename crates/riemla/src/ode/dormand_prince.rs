@@ -1,11 +1,13 @@
 //! Dormand-Prince 5(4) with the step control of scipy's RK45, so that evaluation counts and end
 //! points can be compared with scipy's.
 
+use std::sync::atomic::AtomicBool;
+
 use super::initial_step::{Setting, initial_step};
 use super::tableau::Workspace;
 use super::{Observer, OdeReport, Rhs, Status};
 use crate::Result;
-use crate::error::{Error, check_positive};
+use crate::error::{Error, check_positive, stop_requested};
 use serde::{Deserialize, Serialize};
 
 const SAFETY: f64 = 0.9;
@@ -89,6 +91,19 @@ impl DormandPrince {
         y: &mut [f64],
         observer: &mut Observer<'_>,
     ) -> OdeReport {
+        self.solve_until(rhs, (t0, t1), y, observer, None)
+    }
+
+    /// [`Self::solve`] from the first to the second time, with a flag that is looked at before
+    /// every step: once set, the integration ends with [`Status::Stopped`].
+    pub fn solve_until(
+        &self,
+        rhs: &mut Rhs<'_>,
+        (t0, t1): (f64, f64),
+        y: &mut [f64],
+        observer: &mut Observer<'_>,
+        stop: Option<&AtomicBool>,
+    ) -> OdeReport {
         let mut work = Workspace::new(y.len());
         let mut run = Run::new(self, t0, t1);
         let mut steps = 0;
@@ -101,6 +116,9 @@ impl DormandPrince {
                 if y.is_empty() || run.t == t1 {
                     run.t = t1;
                     break Status::Reached;
+                }
+                if stop_requested(stop) {
+                    break Status::Stopped;
                 }
                 match run.attempt(&mut work, rhs, y, h) {
                     Attempt::Stopped(status) => break status,

@@ -32,6 +32,8 @@ pub enum Status {
     StepTooSmall,
     /// The right-hand side or the state was not finite, however small the step.
     NonFinite,
+    /// A stop was requested from outside.
+    Stopped,
 }
 
 impl std::fmt::Display for Status {
@@ -41,6 +43,7 @@ impl std::fmt::Display for Status {
             Self::StepLimit => "step limit",
             Self::StepTooSmall => "step too small",
             Self::NonFinite => "non-finite values",
+            Self::Stopped => "stopped",
         })
     }
 }
@@ -71,6 +74,7 @@ mod tests {
             (Status::StepLimit, "step limit", "\"step_limit\""),
             (Status::StepTooSmall, "step too small", "\"step_too_small\""),
             (Status::NonFinite, "non-finite values", "\"non_finite\""),
+            (Status::Stopped, "stopped", "\"stopped\""),
         ] {
             assert_eq!(status.to_string(), words);
             assert_eq!(serde_json::to_string(&status).unwrap(), json);

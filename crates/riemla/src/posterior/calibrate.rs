@@ -11,13 +11,14 @@
 //! a batch. A geodesic avoids the rises of its own batch's loss, not those of the others, so that on
 //! the batch losses the draws would look narrower than they are.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::search::{self, Estimate, SearchStatus};
 use super::{Draw, Posterior, Statistic, Strength};
+use crate::error::stop_requested;
 use crate::geometry::{ConstrainedLeapfrog, Counters, Geodesic, Integrator, Status};
 use crate::linalg::vector::dot;
 use crate::objective::TwiceDifferentiable;
@@ -95,13 +96,13 @@ pub(super) fn calibrate(posterior: &Posterior, seed: u64, stop: Option<&AtomicBo
         }
     };
     // The pilots that fail under the policy will be reported when they are drawn.
-    let draws: Vec<Draw> = if status == SearchStatus::Stopped {
-        Vec::new()
-    } else {
+    let mut draws: Vec<Draw> = Vec::new();
+    if status != SearchStatus::Stopped {
         let indices: Vec<u64> = (0..rule.pilots() as u64).collect();
-        let draw = |&index: &u64| posterior.draw_geodesic(seed, index, strength).ok();
-        indices.par_iter().with_max_len(1).filter_map(draw).collect()
-    };
+        let draw = |&index: &u64| posterior.draw_geodesic(seed, index, strength, stop).ok();
+        draws = indices.par_iter().with_max_len(1).filter_map(draw).collect();
+    }
+    let status = if stop_requested(stop) { SearchStatus::Stopped } else { status };
     let ends: Vec<&[f64]> = draws.iter().map(|draw| draw.theta.as_slice()).collect();
     let virial_ratio = posterior.virial_ratio(&ends)?;
     let Search { trials, counters, .. } = search;
@@ -143,10 +144,10 @@ impl<'a> Pilots<'a> {
     }
 
     /// The pilot geodesics at one strength.
-    fn run(&self, strength: f64) -> Vec<Option<Geodesic>> {
+    fn run(&self, strength: f64, stop: Option<&AtomicBool>) -> Vec<Option<Geodesic>> {
         let geodesic = |pilot: &Pilot| {
             let loss = pilot.batch.as_deref().unwrap_or(self.loss);
-            self.posterior.geodesic(loss, (strength, &self.integrator), &pilot.v, 0).ok()
+            self.posterior.geodesic(loss, (strength, &self.integrator), &pilot.v, 0, stop).ok()
         };
         self.pilots.par_iter().with_max_len(1).map(geodesic).collect()
     }
@@ -176,10 +177,13 @@ struct Search<'a> {
 impl Search<'_> {
     /// What the rule looks at, at one strength; `None` if a stop was requested.
     fn trial(&mut self, strength: f64) -> Option<Estimate> {
-        if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+        if stop_requested(self.stop) {
             return None;
         }
-        let geodesics = self.pilots.run(strength);
+        let geodesics = self.pilots.run(strength, self.stop);
+        if stop_requested(self.stop) {
+            return None;
+        }
         let mut ends = Vec::new();
         for (pilot, geodesic) in self.pilots.pilots.iter().zip(&geodesics) {
             let Some(geodesic) = geodesic else { continue };

@@ -1,9 +1,11 @@
 //! The geodesics of a posterior's draws: which loss, which metric, which weights.
 
+use std::sync::atomic::AtomicBool;
+
 use super::{Draw, GeodesicSummary, MetricChoice, Posterior, Unfinished, Validation};
 use crate::data::draw_batch;
 use crate::geometry::{
-    Counters, FisherMetric, Geodesic, Integrator, Status, exponential_map, geodesic_of_metric,
+    Counters, FisherMetric, Geodesic, Integrator, Status, exponential_map_until, geodesic_of_metric_until,
 };
 use crate::objective::{LinearizedLoss, NetworkLoss, Restricted, TwiceDifferentiable};
 use crate::random::{Purpose, attempt_stream, stream};
@@ -46,6 +48,15 @@ impl Posterior {
         Ok(share * super::virial_ratio(objective, theta, thetas))
     }
 
+    /// [`Self::virial_ratio`] with its Monte Carlo standard error; infinite for one draw.
+    pub fn virial_ratio_with_error(&self, thetas: &[&[f64]]) -> Result<(f64, f64)> {
+        let each: Vec<f64> = thetas.iter().map(|theta| self.virial_ratio(&[theta])).collect::<Result<_>>()?;
+        let n = each.len() as f64;
+        let mean = each.iter().sum::<f64>() / n;
+        let squares: f64 = each.iter().map(|v| (v - mean).powi(2)).sum();
+        Ok((mean, if n > 1.0 { (squares / ((n - 1.0) * n)).sqrt() } else { f64::INFINITY }))
+    }
+
     fn objective_of(&self, loss: NetworkLoss) -> Result<GeodesicLoss> {
         Ok(if self.config.method.is_linearized() {
             Box::new(LinearizedLoss::new(loss, &self.laplace.theta)?)
@@ -69,11 +80,17 @@ impl Posterior {
     }
 
     /// The exponential map of one draw at θ*, as a function of velocity and number of path points.
-    fn follow(&self, seed: u64, index: u64, strength: f64) -> Result<ExponentialMap<'_>> {
+    fn follow<'a>(
+        &'a self,
+        seed: u64,
+        index: u64,
+        strength: f64,
+        stop: Option<&'a AtomicBool>,
+    ) -> Result<ExponentialMap<'a>> {
         if self.config.metric == MetricChoice::Fisher {
             let batch = self.batch_loss(seed, index)?;
             return Ok(Box::new(move |v, points| {
-                self.fisher_geodesic(batch.as_ref().unwrap_or(&self.loss), v, points)
+                self.fisher_geodesic(batch.as_ref().unwrap_or(&self.loss), v, points, stop)
             }));
         }
         let batch = self.batch_objective(seed, index)?;
@@ -81,12 +98,18 @@ impl Posterior {
             let Some(objective) = batch.as_deref().or(self.objective.as_deref()) else {
                 return Err(Error::Unsupported("this posterior has no geodesics".into()));
             };
-            self.geodesic(objective, (strength, &self.config.integrator), v, points)
+            self.geodesic(objective, (strength, &self.config.integrator), v, points, stop)
         }))
     }
 
     /// The geodesic of the Fisher metric from θ* with velocity `v`.
-    fn fisher_geodesic(&self, loss: &NetworkLoss, v: &[f64], path_points: usize) -> Result<Geodesic> {
+    fn fisher_geodesic(
+        &self,
+        loss: &NetworkLoss,
+        v: &[f64],
+        path_points: usize,
+        stop: Option<&AtomicBool>,
+    ) -> Result<Geodesic> {
         let Integrator::DormandPrince(solver) = &self.config.integrator else {
             return Err(Error::Unsupported("the Fisher metric goes with dormand-prince".into()));
         };
@@ -94,7 +117,7 @@ impl Posterior {
         let metric = FisherMetric::new(loss, theta, subset)?;
         let metric = if self.config.method.is_linearized() { metric.linearized() } else { metric };
         let (start, v) = (subset.gather(theta), subset.gather(v));
-        let geodesic = geodesic_of_metric(&metric, solver, &start, &v, path_points)?;
+        let geodesic = geodesic_of_metric_until(&metric, solver, &start, &v, path_points, stop)?;
         Ok(self.embed(geodesic))
     }
 
@@ -120,13 +143,22 @@ impl Posterior {
         self.laplace.draw_tangent(&mut rng)
     }
 
-    /// A draw at a given strength.
-    pub(super) fn draw_geodesic(&self, seed: u64, index: u64, strength: f64) -> Result<Draw> {
-        let follow = self.follow(seed, index, strength)?;
+    /// A draw at a given strength; an error if it was stopped on its way, whatever the policy.
+    pub(super) fn draw_geodesic(
+        &self,
+        seed: u64,
+        index: u64,
+        strength: f64,
+        stop: Option<&AtomicBool>,
+    ) -> Result<Draw> {
+        let follow = self.follow(seed, index, strength, stop)?;
         let mut spent = Counters::default();
         let redraws = if let Unfinished::Redraw(n) = self.config.unfinished { n } else { 0 };
         for attempt in 0..=redraws {
             let geodesic = follow(&self.tangent(seed, index, attempt as u64), 0)?;
+            if geodesic.status == Status::Stopped {
+                return Err(Error::Stopped { what: format!("draw {index} was finished") });
+            }
             let accepted = geodesic.status == Status::Reached || self.config.unfinished == Unfinished::Keep;
             if accepted {
                 let summary = GeodesicSummary::new(&geodesic, spent, attempt + 1);
@@ -153,15 +185,17 @@ impl Posterior {
         (strength, integrator): (f64, &Integrator),
         v: &[f64],
         path_points: usize,
+        stop: Option<&AtomicBool>,
     ) -> Result<Geodesic> {
         let theta = &self.laplace.theta;
         let subset = self.laplace.subset();
         if subset.len() == theta.len() {
-            return exponential_map(objective, strength, integrator, theta, v, path_points);
+            return exponential_map_until(objective, strength, integrator, theta, v, path_points, stop);
         }
         let restricted = Restricted::new(objective, theta, subset.indices().collect());
         let (start, v) = (subset.gather(theta), subset.gather(v));
-        let geodesic = exponential_map(&restricted, strength, integrator, &start, &v, path_points)?;
+        let geodesic =
+            exponential_map_until(&restricted, strength, integrator, &start, &v, path_points, stop)?;
         Ok(self.embed(geodesic))
     }
 
@@ -173,6 +207,6 @@ impl Posterior {
         }
         let found = self.calibration(seed)?.map(|calibration| calibration.strength);
         let strength = found.or(self.config.strength.fixed()).unwrap_or(1.0);
-        self.follow(seed, index, strength)?(&self.tangent(seed, index, 0), points)
+        self.follow(seed, index, strength, None)?(&self.tangent(seed, index, 0), points)
     }
 }

@@ -18,6 +18,7 @@ mod sampler;
 mod samples;
 mod search;
 mod strength;
+mod warnings;
 
 pub use calibrate::{Calibration, Trial};
 pub use config::{BatchPlan, Method, MetricChoice, PosteriorConfig, Unfinished};
@@ -26,3 +27,7 @@ pub use sampler::{Control, Posterior, Validation};
 pub use samples::{SampleSet, virial_ratio};
 pub use search::SearchStatus;
 pub use strength::{Statistic, Strength};
+pub use warnings::{
+    CORRECTION_LIMIT, FEW_DRAWS, NEWTON_SHARE, REDRAWN_SHARE, SPEED_LIMIT, VIRIAL_ERRORS, VIRIAL_SLACK,
+    Warning, warnings,
+};

@@ -1,7 +1,7 @@
 //! Drawing from a posterior: one draw by (seed, index), or many in parallel.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -10,6 +10,7 @@ use super::geodesics::GeodesicLoss;
 use super::{Calibration, Draw, Method, MetricChoice, PosteriorConfig, SampleSet, SearchStatus, Strength};
 use crate::curvature::Laplace;
 use crate::data::{Dataset, draw_batch};
+use crate::error::stop_requested;
 use crate::linalg::vector::axpy;
 use crate::objective::NetworkLoss;
 use crate::random::{Purpose, stream};
@@ -37,7 +38,8 @@ pub type Validation = Box<dyn Fn(&[&[f64]]) -> f64 + Send + Sync>;
 pub struct Control<'a> {
     /// Called after every draw, from any thread, in any order.
     pub progress: Option<&'a (dyn Fn(&Draw) + Sync)>,
-    /// Once set, no new draw is begun; what was drawn is kept.
+    /// Once set, no new draw is begun and running geodesics end at their next step; what was drawn
+    /// is kept, a geodesic cut short is not.
     pub stop: Option<&'a AtomicBool>,
 }
 
@@ -140,6 +142,10 @@ impl Posterior {
 
     /// Draw number `index` under `seed`: the same bits wherever and whenever it is taken.
     pub fn draw(&self, seed: u64, index: u64) -> Result<Draw> {
+        self.draw_until(seed, index, None)
+    }
+
+    fn draw_until(&self, seed: u64, index: u64, stop: Option<&AtomicBool>) -> Result<Draw> {
         match self.config.method {
             Method::Map => Ok(Draw { index, theta: self.laplace.theta.clone(), geodesic: None }),
             Method::La | Method::LinLa => {
@@ -148,11 +154,15 @@ impl Posterior {
                 Ok(Draw { index, theta, geodesic: None })
             }
             Method::RiemLa | Method::LinRiemLa => {
-                let Some(calibration) = self.calibration(seed)? else {
-                    return self.draw_geodesic(seed, index, self.config.strength.fixed().unwrap_or(1.0));
+                let Some(calibration) = self.calibration_until(seed, stop)? else {
+                    let strength = self.config.strength.fixed().unwrap_or(1.0);
+                    return self.draw_geodesic(seed, index, strength, stop);
                 };
-                let pilot = calibration.draws.iter().find(|pilot| pilot.index == index);
-                pilot.map_or_else(|| self.draw_geodesic(seed, index, calibration.strength), |d| Ok(d.clone()))
+                if calibration.status == SearchStatus::Stopped {
+                    return Err(Error::Stopped { what: "the strength was found".into() });
+                }
+                let pilot = calibration.draws.iter().find(|pilot| pilot.index == index).cloned();
+                pilot.map_or_else(|| self.draw_geodesic(seed, index, calibration.strength, stop), Ok)
             }
         }
     }
@@ -165,7 +175,7 @@ impl Posterior {
 
     /// The draws with the given indices, in parallel: what is missing of an interrupted run.
     pub fn sample_indices(&self, seed: u64, indices: &[u64], control: Control<'_>) -> SampleSet {
-        let stopped = || control.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let stopped = || stop_requested(control.stop);
         let mut set = SampleSet {
             method: self.config.method,
             seed,
@@ -189,7 +199,7 @@ impl Posterior {
                 if stopped() {
                     return (index, None);
                 }
-                let draw = self.draw(seed, index);
+                let draw = self.draw_until(seed, index, control.stop);
                 if let (Ok(draw), Some(progress)) = (&draw, control.progress) {
                     progress(draw);
                 }
@@ -199,6 +209,7 @@ impl Posterior {
         for (index, result) in results {
             match result {
                 Some(Ok(draw)) => set.draws.push(draw),
+                Some(Err(Error::Stopped { .. })) => set.stopped = true,
                 Some(Err(error)) => set.failed.push((index, error)),
                 None => set.stopped = true,
             }

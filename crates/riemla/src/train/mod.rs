@@ -20,8 +20,11 @@ mod schedule;
 mod tests;
 
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
+
+use crate::error::stop_requested;
 
 pub use full_batch::{Adam, GradientDescent, adam, gradient_descent};
 pub use lbfgs::{Lbfgs, lbfgs};
@@ -83,6 +86,11 @@ pub struct Progress {
 
 /// Called once per iteration or epoch; `Break` ends the run with [`TrainStatus::Stopped`].
 pub type Observer<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
+
+/// The observer that ends the run once a flag is set: pass `&mut until(Some(&flag))`.
+pub fn until(stop: Option<&AtomicBool>) -> impl FnMut(&Progress) -> ControlFlow<()> + '_ {
+    move |_| if stop_requested(stop) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
 
 /// The observer that does nothing: pass `&mut silent`.
 pub fn silent(_: &Progress) -> ControlFlow<()> {

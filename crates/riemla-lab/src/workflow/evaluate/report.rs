@@ -1,5 +1,7 @@
 //! The evaluation as a page.
 
+use riemla::score::Interval;
+
 use super::figures;
 use super::result::{Evaluation, MethodResult, short};
 use crate::report::{Better, Cell, Column, Report, Table};
@@ -30,31 +32,54 @@ fn summary(evaluation: &Evaluation) -> String {
     let best = evaluation.methods.iter().min_by(|a, b| score(a).total_cmp(&score(b)));
     let (Some(best), Some(map)) = (best, evaluation.methods.first()) else { return String::new() };
     let (name, rows) = (proper(evaluation), evaluation.targets.len());
-    let head = format!(
-        "{rows} rows of {}. The lowest {name} has {}: {:.4}; the trained weights alone (map) have {:.4}.",
-        short(&evaluation.data),
-        best.name,
-        score(&best),
-        score(&map)
-    );
-    let verdict = match &best.gain {
-        None => "No method improves on the trained weights here.".to_string(),
-        Some(gain) if gain.high < 0.0 => format!(
-            "The difference of {:.4} is larger than the choice of test rows explains ({:.0} % interval {:.4} to {:.4}).",
-            gain.estimate,
-            100.0 * gain.level,
-            gain.low,
-            gain.high
-        ),
+    let compared = match &best.gain {
+        None => "the trained weights alone (map); no other method improves on them here".to_string(),
         Some(gain) => format!(
-            "The difference of {:.4} may be chance: its {:.0} % interval, {:.4} to {:.4}, holds 0. More test rows would tell.",
-            gain.estimate,
-            100.0 * gain.level,
-            gain.low,
-            gain.high
+            "{}; the trained weights alone (map) have {:.4}. {}",
+            best.name,
+            score(&map),
+            verdict(gain)
         ),
     };
-    format!("{head}\n\n{verdict}")
+    let head = format!(
+        "{rows} rows of {}. The lowest {name}, {:.4}, has {compared}.",
+        short(&evaluation.data),
+        score(&best)
+    );
+    let others = (0..map.ood.len()).filter_map(|which| recognised(evaluation, which));
+    std::iter::once(head).chain(others).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Whether a lead over the trained weights could be chance.
+fn verdict(gain: &Interval) -> String {
+    let (percent, low, high) = (100.0 * gain.level, gain.low, gain.high);
+    let (least, most) = (-high, -low);
+    if high < 0.0 {
+        format!(
+            "The lead of {:.4} ({percent:.0} % interval {least:.4} to {most:.4}) is more than the choice of test rows explains",
+            -gain.estimate
+        )
+    } else {
+        format!(
+            "The lead of {:.4} may be chance: its {percent:.0} % interval, {least:.4} to {most:.4}, holds 0; more test rows would tell",
+            -gain.estimate
+        )
+    }
+}
+
+/// Who tells one kind of other data apart best.
+fn recognised(evaluation: &Evaluation, which: usize) -> Option<String> {
+    let area = |method: &MethodResult| method.ood.get(which).map_or(f64::NAN, |other| other.auroc.estimate);
+    let best = evaluation.methods.iter().max_by(|a, b| area(a).total_cmp(&area(b)))?;
+    let map = evaluation.methods.first()?;
+    let name = short(&map.ood.get(which)?.name);
+    Some(format!(
+        "The {} rows of {name} are told apart best by {}: area under the ROC curve {:.3}, map {:.3} (1 is perfect, 0.5 is chance).",
+        map.ood[which].rows,
+        best.name,
+        area(best),
+        area(map)
+    ))
 }
 
 fn scores(report: &mut Report, evaluation: &Evaluation) {
@@ -80,7 +105,7 @@ fn scores(report: &mut Report, evaluation: &Evaluation) {
     report.table(&table, format!("Scores on {}.", evaluation.data));
 }
 
-fn estimate(interval: &riemla::score::Interval) -> Cell {
+fn estimate(interval: &Interval) -> Cell {
     Cell::Estimate(interval.estimate, 0.5 * (interval.high - interval.low))
 }
 

@@ -110,6 +110,23 @@ impl KroneckerBlock {
         }
     }
 
+    /// xᵀ(s·A ⊗ B + δ)⁻¹x for X = pgᵀ: only the two vectors are rotated.
+    fn rank_one_quadratic(&self, p: &[f64], g: &[f64], delta: f64) -> f64 {
+        let rotated = |eigen: &SymmetricEigen, x: &[f64]| {
+            let mut out = vec![0.0; x.len()];
+            let vectors = eigen.vectors.view().transpose();
+            set_product(view_mut(&mut out, x.len(), 1), vectors, view(x, x.len(), 1));
+            out.iter_mut().for_each(|v| *v *= *v);
+            out
+        };
+        let (p, g) = (rotated(&self.a, p), rotated(&self.b, g));
+        let column = |(g, b): (&f64, &f64)| -> f64 {
+            let factor = self.scale * b;
+            g * p.iter().zip(&self.a.values).map(|(p, a)| p / (factor * a + delta)).sum::<f64>()
+        };
+        g.iter().zip(&self.b.values).map(column).sum()
+    }
+
     /// X ← Q_AᵀXQ_B, or its inverse Q_AXQ_Bᵀ.
     fn rotate(&self, inverse: bool, matrix: &mut [f64], half: &mut Vec<f64>) {
         let (inputs, outputs) = (self.shape.inputs(), self.shape.outputs);
@@ -121,6 +138,9 @@ impl KroneckerBlock {
         set_product(view_mut(matrix, inputs, outputs), view(half, inputs, outputs), right);
     }
 }
+
+/// Largest deviation from rank one, relative to the largest entry, that is rounding.
+const RANK_ONE: f64 = 1e-14;
 
 /// Blocks s·A ⊗ B + δI, one per layer.
 #[derive(Debug, Clone)]
@@ -162,6 +182,24 @@ impl KroneckerPrecision {
             block.unpack(&matrix, x);
         }
     }
+}
+
+/// p and g with X = pgᵀ to rounding, if there are such: the gradient of one sample in a linear
+/// layer always has them. `rows` is the length of p.
+fn rank_one(matrix: &[f64], rows: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+    let larger =
+        |best: (usize, f64), (i, v): (usize, &f64)| if v.abs() > best.1.abs() { (i, *v) } else { best };
+    let (place, pivot) = matrix.iter().enumerate().fold((0, 0.0), larger);
+    let (row, column) = (place % rows, place / rows);
+    if pivot == 0.0 {
+        return Some((vec![0.0; rows], vec![0.0; matrix.len() / rows]));
+    }
+    let p: Vec<f64> = matrix[column * rows..(column + 1) * rows].iter().map(|v| v / pivot).collect();
+    let g: Vec<f64> = matrix.iter().skip(row).step_by(rows).copied().collect();
+    let rounding = RANK_ONE * pivot.abs();
+    let fits =
+        |(column, g): (&[f64], &f64)| column.iter().zip(&p).all(|(x, p)| (x - p * g).abs() <= rounding);
+    matrix.chunks_exact(rows).zip(&g).all(fits).then_some((p, g))
 }
 
 /// The prior's one value on a block, checked to make it positive definite.
@@ -207,6 +245,10 @@ impl Precision for KroneckerPrecision {
             let mut total = 0.0;
             for (block, delta) in &self.blocks {
                 block.pack(&row[block.range()], &mut matrix);
+                if let Some((p, g)) = rank_one(&matrix, block.shape.inputs()) {
+                    total += block.rank_one_quadratic(&p, &g, *delta);
+                    continue;
+                }
                 block.rotate(false, &mut matrix, &mut half);
                 total +=
                     matrix.iter().zip(block.eigenvalues()).map(|(m, v)| m * m / (v + delta)).sum::<f64>();

@@ -1,0 +1,236 @@
+//! Bad input, full disks, kills and interruptions: a clear message, and nothing lost.
+
+mod common;
+
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use common::{Scratch, text};
+
+#[test]
+fn bad_tables_are_named_with_line_and_column() {
+    let scratch = Scratch::new();
+    for (name, content, parts) in [
+        ("ragged.csv", "a,b\n1,x\n2\n", &["ragged.csv", "line 3", "1 fields"][..]),
+        ("empty.csv", "", &["empty.csv", "empty"]),
+        ("header.csv", "a,b\n", &["header.csv", "no rows"]),
+        ("nan.csv", "a,b\n1,x\nNaN,y\n", &["nan.csv", "line 3", "`a`", "finite"]),
+        ("gap.csv", "a,b\n1,x\n,y\n", &["gap.csv", "line 3", "`a`", "missing"]),
+        ("twice.csv", "a,a\n1,2\n", &["twice.csv", "two columns"]),
+        ("one.csv", "a,b\n1,x\n2,x\n3,x\n", &["one.csv", "`b`", "only one class"]),
+        ("short.npy", "\u{93}NUMPY", &["short.npy"]),
+        ("short.parquet", "PAR1", &["short.parquet", "Parquet"]),
+    ] {
+        scratch.write(name, content);
+        let message = scratch.fails(&format!("train --data {name} --out model"));
+        parts.iter().for_each(|part| assert!(message.contains(part), "{part}: {message}"));
+        assert!(!scratch.join("model").exists());
+    }
+    let message = scratch.fails("train --data nowhere.csv --out model");
+    assert!(message.contains("nowhere.csv") && message.matches("No such file").count() == 1, "{message}");
+    scratch.moons();
+    let message = scratch.fails("train --data train.csv --target colour --out model");
+    assert!(message.contains("`colour`") && message.contains("`kind`"), "{message}");
+}
+
+#[test]
+fn data_that_do_not_fit_a_model_are_refused() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    for (content, parts) in [
+        ("x,kind\n1,north\n", &["missing column `y`"][..]),
+        ("x,y,kind\n1,1,north\n1,2,east\n", &["line 3", "`east`", "`south`"]),
+        ("x,y,kind\n1,many,north\n", &["line 2", "`y`", "`many`"]),
+        ("x,y,kind\n", &["no rows"]),
+    ] {
+        scratch.write("bad.csv", content);
+        let message = scratch.fails("evaluate posterior --method map --data bad.csv --report report.html");
+        parts.iter().for_each(|part| assert!(message.contains(part), "{part}: {message}"));
+    }
+    assert!(!scratch.join("report.html").exists());
+    scratch.write("old.csv", "something of mine");
+    let message = scratch.fails("predict posterior --data bad.csv --method map --out old.csv");
+    assert!(message.contains("no rows"), "{message}");
+    assert_eq!(scratch.read("old.csv"), "something of mine");
+    assert!(scratch.fails("predict posterior --data test.csv").contains("riemla sample"));
+    assert!(scratch.fails("predict model --data test.csv").contains("riemla fit"));
+    assert!(scratch.fails("fit posterior/samples --data train.csv --out p").contains("riemla train"));
+}
+
+#[test]
+fn damaged_files_are_no_panic() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    scratch.ok("sample posterior -n 2 --strength 0.1");
+    for name in
+        ["model.json", "weights.safetensors", "posterior.json", "posterior.safetensors", "data.safetensors"]
+    {
+        let path = format!("posterior/{name}");
+        let bytes = scratch.bytes(&path);
+        scratch.write(&path, &bytes[..bytes.len() / 2]);
+        let message = scratch.fails("sample posterior -n 3 --strength 0.1");
+        assert!(message.contains(name), "{message}");
+        // A header that announces more than any memory.
+        let mut hostile = bytes.clone();
+        hostile[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+        scratch.write(&path, &hostile);
+        assert!(scratch.fails("sample posterior -n 3 --strength 0.1").contains(name));
+        scratch.write(&path, &bytes);
+    }
+    scratch.ok("sample posterior -n 3 --strength 0.1");
+}
+
+#[test]
+fn what_is_there_is_replaced_only_when_told() {
+    let scratch = Scratch::new();
+    scratch.moons();
+    fs::create_dir(scratch.join("model")).expect("makes");
+    scratch.write("model/thesis.tex", "years of work");
+    let message = scratch.fails("train --data train.csv --hidden 3 --out model");
+    assert!(message.contains("already exists") && message.contains("--force"), "{message}");
+    assert_eq!(scratch.read("model/thesis.tex"), "years of work");
+    scratch.ok("train --data train.csv --hidden 3 --out model --force");
+    assert!(scratch.join("model/model.json").exists());
+    scratch.ok("fit model --data train.csv --out p");
+    assert!(scratch.fails("fit model --data train.csv --out p").contains("already exists"));
+    scratch.ok("sample p -n 2 --strength 0.1");
+    let message = scratch.fails("sample p -n 4 --strength 0.2");
+    assert!(message.contains("strength") && message.contains("0.1"), "{message}");
+}
+
+#[test]
+fn too_little_memory_is_told_before_it_is_taken() {
+    let scratch = Scratch::new();
+    scratch.moons();
+    scratch.ok("train --data train.csv --hidden 40 --out model");
+    let message = scratch.fails("fit model --data train.csv --memory 800k --out p");
+    assert!(message.contains("a full posterior of 202 weights needs about 3.2 MB"), "{message}");
+    assert!(message.contains("800 kB") && message.contains("--structure kron"), "{message}");
+    assert!(!scratch.join("p").exists());
+}
+
+#[test]
+fn a_budget_ends_the_draws_and_keeps_them() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    let output = scratch.run("sample posterior -n 1000000 --strength 0.5 --seconds 1");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("The time is over"), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    assert!(printed.contains("draws") && scratch.join("posterior/samples/riem-la/samples.json").exists());
+}
+
+/// The files that depend on the draws alone.
+const FILES: [&str; 3] = ["samples.safetensors", "samples.jsonl", "samples.json"];
+
+#[cfg(unix)]
+#[test]
+fn a_killed_run_goes_on_with_the_same_bits() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    let sample = "sample posterior -n 40 --strength 0.4 --seed 5";
+    scratch.ok(&format!("{sample} --name whole"));
+    let log = scratch.join("posterior/samples/killed/draws.log");
+    for size in [1u64, 3000, 9000] {
+        let mut child = scratch
+            .riemla(&format!("{sample} --name killed"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starts");
+        let begun = Instant::now();
+        while fs::metadata(&log).map_or(0, |m| m.len()) < size && begun.elapsed() < Duration::from_secs(60) {
+            if child.try_wait().expect("asks").is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = child.kill(); // SIGKILL
+        child.wait().expect("ends");
+    }
+    scratch.ok(&format!("{sample} --name killed"));
+    for file in FILES {
+        let read = |name: &str| scratch.bytes(&format!("posterior/samples/{name}/{file}"));
+        assert_eq!(read("killed"), read("whole"), "{file}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_fit_leaves_a_whole_posterior_or_none() {
+    let scratch = Scratch::new();
+    scratch.moons();
+    scratch.ok("train --data train.csv --hidden 30 --out model");
+    let (mut whole, mut none) = (0, 0);
+    for delay in [0, 5, 10, 20, 40, 80, 160, 320, 2000] {
+        let mut child = scratch
+            .riemla("fit model --data train.csv --out p --force")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starts");
+        std::thread::sleep(Duration::from_millis(delay));
+        let _ = child.kill();
+        child.wait().expect("ends");
+        if scratch.join("p").exists() {
+            scratch.ok("inspect p");
+            whole += 1;
+            fs::remove_dir_all(scratch.join("p")).expect("removes");
+        } else {
+            none += 1;
+        }
+    }
+    assert!(whole + none == 9 && none >= 1, "{whole} whole, {none} none");
+}
+
+/// `ulimit -f` in units of 512 bytes or more: a limit of the size of files is a disk that fills up.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_loses_nothing_that_was_there() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    let limited = |blocks: usize, arguments: &str| {
+        let program = env!("CARGO_BIN_EXE_riemla");
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} {arguments}");
+        let output =
+            std::process::Command::new("sh").args(["-c", &script]).current_dir(scratch.path()).output();
+        output.expect("sh runs")
+    };
+    scratch.ok("sample posterior -n 5 --strength 0.1");
+    let before = scratch.bytes("posterior/samples/riem-la/samples.safetensors");
+    let output = limited(4, "sample posterior -n 200 --strength 0.1");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let message = text(&output.stderr);
+    assert!(message.contains("draws.log") && message.contains("cannot add a draw"), "{message}");
+    assert_eq!(scratch.bytes("posterior/samples/riem-la/samples.safetensors"), before);
+    scratch.ok("sample posterior -n 6 --strength 0.1");
+    let output = limited(1, "fit model --data train.csv --out p");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(!scratch.join("p").exists());
+    let names: Vec<_> =
+        fs::read_dir(scratch.path()).expect("lists").filter_map(|e| Some(e.ok()?.file_name())).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().contains("tmp")), "{names:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_the_draws_and_the_same_command_goes_on() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    let child = scratch
+        .riemla("sample posterior -n 1000000 --strength 0.5")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let log = scratch.join("posterior/samples/riem-la/draws.log");
+    while fs::metadata(&log).map_or(0, |m| m.len()) < 5000 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("the same command goes on"), "{}", text(&output.stderr));
+    assert!(scratch.ok("predict posterior --data test.csv").lines().count() == 61);
+}

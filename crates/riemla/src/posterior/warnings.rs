@@ -1,0 +1,216 @@
+//! What a user should know before trusting draws, in words, with numbers and what to do.
+
+use std::fmt;
+
+use super::{Posterior, SampleSet};
+use crate::Result;
+use crate::geometry::{Diagnostics, Status};
+use crate::linalg::vector::dot;
+use crate::objective::Objective as _;
+
+/// Relative change of the speed from start to end, above which a geodesic counts as not solved.
+pub const SPEED_LIMIT: f64 = 1e-2;
+/// The same for its largest correction in one step of the constrained leapfrog, of which there are
+/// dozens. At the default tolerance (1e-5) it is up to 1.2e-3 on the reference problems at strength 1.
+pub const CORRECTION_LIMIT: f64 = 5e-3;
+/// A virial ratio is far from 1 if it is so by more than this share...
+pub const VIRIAL_SLACK: f64 = 0.2;
+/// ... and by more than so many of its standard errors.
+pub const VIRIAL_ERRORS: f64 = 3.0;
+/// Share of draws that were redrawn, above which the bias towards short geodesics is worth a word.
+pub const REDRAWN_SHARE: f64 = 0.05;
+/// A Newton step from θ* may gain this share of K/2, the mean rise of the loss of the draws (and a
+/// loss of 1 in any case), before θ* counts as no minimum.
+pub const NEWTON_SHARE: f64 = 0.1;
+/// Below so many draws a standard deviation over them is wrong by more than 16 % on average.
+pub const FEW_DRAWS: usize = 20;
+
+/// Something about draws that a user should know.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// Speed is not constant along geodesics: the equation was not solved.
+    Speed {
+        /// Geodesics above the limit.
+        count: usize,
+        /// Of so many.
+        of: usize,
+        /// Largest relative drift from start to end.
+        drift: f64,
+        /// Largest relative correction in one step.
+        correction: f64,
+    },
+    /// Draws are too close to θ* or too far out.
+    Virial {
+        /// The ratio, 1 for exact draws.
+        ratio: f64,
+        /// Its Monte Carlo standard error.
+        standard_error: f64,
+        /// Draws it was measured on.
+        draws: usize,
+        /// Whether draws follow geodesics, so that a strength can be chosen.
+        riemannian: bool,
+    },
+    /// Kept draws whose geodesics did not reach their ends.
+    Unfinished {
+        /// How many.
+        count: usize,
+        /// Of so many.
+        of: usize,
+    },
+    /// Draws whose first geodesic did not finish and was replaced.
+    Redrawn {
+        /// How many.
+        count: usize,
+        /// Of so many.
+        of: usize,
+    },
+    /// Draws that are missing.
+    Failed {
+        /// How many.
+        count: usize,
+        /// Of so many asked for.
+        of: usize,
+        /// The first reason.
+        reason: String,
+    },
+    /// θ* is not a minimum of the loss under the prior in force.
+    NotAMinimum {
+        /// ½gᵀP⁻¹g: the loss that one Newton step would still gain.
+        decrement: f64,
+        /// K/2: the mean rise of the loss from θ* to a draw.
+        scale: f64,
+        /// ‖∇L(θ*)‖ on the uncertain weights.
+        gradient_norm: f64,
+    },
+    /// The metric is not smooth.
+    NotSmooth(String),
+    /// Few draws.
+    FewDraws {
+        /// How many.
+        draws: usize,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Speed { count, of, drift, correction } => write!(
+                f,
+                "the speed of {count} of {of} geodesics is not constant (largest change {drift:.1e}, limit \
+                 {SPEED_LIMIT:.0e}; largest correction in one step {correction:.1e}, limit \
+                 {CORRECTION_LIMIT:.0e}): they were not followed accurately; tighten the tolerance"
+            ),
+            Self::Virial { ratio, standard_error, draws, riemannian } => {
+                let place = if *ratio < 1.0 { "too close to the trained weights" } else { "too far out" };
+                let remedy = match (riemannian, *ratio < 1.0) {
+                    (true, true) => "lower the strength of the metric, or choose it by the virial rule",
+                    (true, false) => "raise the strength of the metric, or choose it by the virial rule",
+                    (false, true) => "the Gaussian is narrower than the posterior; try riem-la",
+                    (false, false) => "the Gaussian leaves the posterior's mass; try lin-la or riem-la",
+                };
+                write!(
+                    f,
+                    "the draws are {place}: their virial ratio is {ratio:.2} ± {standard_error:.2} over {draws} \
+                     draws, 1 would be exact; {remedy}"
+                )
+            }
+            Self::Unfinished { count, of } => write!(
+                f,
+                "{count} of {of} geodesics did not reach their end but were kept: these draws are too close to \
+                 the trained weights; raise max_steps, loosen the tolerance or lower the strength"
+            ),
+            Self::Redrawn { count, of } => write!(
+                f,
+                "{count} of {of} draws were redrawn because a geodesic did not finish: the draws prefer \
+                 directions that are easy to follow; raise max_steps or lower the strength"
+            ),
+            Self::Failed { count, of, reason } => {
+                write!(f, "{count} of {of} draws are missing; the first: {reason}")
+            }
+            Self::NotAMinimum { decrement, scale, gradient_norm } => write!(
+                f,
+                "the trained weights are no minimum under the prior in force: a Newton step would lower the \
+                 loss by {decrement:.2}, draws raise it by about {scale:.1} (gradient norm {gradient_norm:.1e}); \
+                 train longer, or refit the weights under this prior"
+            ),
+            Self::NotSmooth(message) => f.write_str(message),
+            Self::FewDraws { draws } => write!(
+                f,
+                "only {draws} draws: standard deviations over them are uncertain by about {:.0} %; take at \
+                 least {FEW_DRAWS}, better 100",
+                100.0 / (2.0 * (*draws as f64 - 1.0).max(1.0)).sqrt()
+            ),
+        }
+    }
+}
+
+/// The warnings that apply to a set of draws, the gravest first. Costs one gradient of the loss on
+/// all data, and one more per draw.
+pub fn warnings(set: &SampleSet, posterior: &Posterior) -> Result<Vec<Warning>> {
+    let mut found = Vec::new();
+    if !set.failed.is_empty() {
+        let (count, reason) = (set.failed.len(), set.failed[0].1.to_string());
+        found.push(Warning::Failed { count, of: count + set.draws.len(), reason });
+    }
+    geodesics(set, &mut found);
+    let random = posterior.config().method != super::Method::Map;
+    if random {
+        found.extend(minimum(posterior));
+        found.extend(virial(set, posterior)?);
+    }
+    found.extend(posterior.warning().map(Warning::NotSmooth));
+    if random && set.draws.len() < FEW_DRAWS {
+        found.push(Warning::FewDraws { draws: set.draws.len() });
+    }
+    Ok(found)
+}
+
+fn geodesics(set: &SampleSet, found: &mut Vec<Warning>) {
+    let all: Vec<_> = set.draws.iter().filter_map(|draw| draw.geodesic).collect();
+    let of = all.len();
+    let count = all.iter().filter(|g| g.status != Status::Reached).count();
+    if count > 0 {
+        found.push(Warning::Unfinished { count, of });
+    }
+    let count = all.iter().filter(|g| g.attempts > 1).count();
+    if count as f64 > REDRAWN_SHARE * of as f64 {
+        found.push(Warning::Redrawn { count, of });
+    }
+    let largest = |of: fn(&Diagnostics) -> f64| {
+        all.iter().map(|g| of(&g.diagnostics)).fold(0.0, |a, b| if a >= b { a } else { b })
+    };
+    // A NaN is not steady.
+    let steady = |d: &Diagnostics| d.speed_drift <= SPEED_LIMIT && d.speed_correction <= CORRECTION_LIMIT;
+    let count = all.iter().filter(|g| !steady(&g.diagnostics)).count();
+    if count > 0 {
+        let (drift, correction) = (largest(|d| d.speed_drift), largest(|d| d.speed_correction));
+        found.push(Warning::Speed { count, of, drift, correction });
+    }
+}
+
+/// The Newton decrement against the mean rise of the loss.
+fn minimum(posterior: &Posterior) -> Option<Warning> {
+    let laplace = posterior.laplace();
+    let mut gradient = vec![0.0; laplace.theta.len()];
+    posterior.loss().value_and_gradient(&laplace.theta, &mut gradient);
+    let gradient = laplace.subset().gather(&gradient);
+    let mut step = gradient.clone();
+    laplace.precision().solve(&mut step);
+    let decrement = 0.5 * dot(&gradient, &step);
+    let scale = 0.5 * gradient.len() as f64;
+    let gradient_norm = dot(&gradient, &gradient).sqrt();
+    let small = decrement <= (NEWTON_SHARE * scale).max(1.0);
+    (!small).then_some(Warning::NotAMinimum { decrement, scale, gradient_norm })
+}
+
+fn virial(set: &SampleSet, posterior: &Posterior) -> Result<Option<Warning>> {
+    if set.draws.len() < 2 {
+        return Ok(None);
+    }
+    let (ratio, standard_error) = posterior.virial_ratio_with_error(&set.thetas())?;
+    let far = (ratio - 1.0).abs() > VIRIAL_SLACK.max(VIRIAL_ERRORS * standard_error);
+    let riemannian = posterior.config().method.is_riemannian();
+    let warning = Warning::Virial { ratio, standard_error, draws: set.draws.len(), riemannian };
+    Ok((far || ratio.is_nan()).then_some(warning))
+}

@@ -1,0 +1,166 @@
+//! Warnings about draws: each fires where it should, and not elsewhere.
+
+mod models;
+
+use std::sync::Arc;
+
+use riemla::Error;
+use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
+use riemla::data::Dataset;
+use riemla::data::toy::two_moons;
+use riemla::geometry::{ConstrainedLeapfrog, Integrator, Status};
+use riemla::nn::Activation;
+use riemla::objective::{Likelihood, NetworkLoss, Prior};
+use riemla::ode::DormandPrince;
+use riemla::posterior::{
+    CORRECTION_LIMIT, Control, FEW_DRAWS, Method, Posterior, PosteriorConfig, SPEED_LIMIT, SampleSet,
+    Strength, Warning, warnings,
+};
+use riemla::train::{Lbfgs, lbfgs, silent};
+
+struct Problem {
+    loss: NetworkLoss,
+    data: Arc<Dataset>,
+    theta: Vec<f64>,
+}
+
+fn problem(activation: Activation, train: bool) -> Problem {
+    let network = models::mlp(&[2, 8, 2], activation);
+    let data = Arc::new(two_moons(60, 0.2, 1).unwrap());
+    let prior = Prior::isotropic(1.0, network.dim()).unwrap();
+    let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior).unwrap();
+    let mut theta = network.initialize(1);
+    if train {
+        lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+    }
+    Problem { loss, data, theta }
+}
+
+impl Problem {
+    fn posterior(&self, method: Method, strength: Strength) -> Posterior {
+        let keep = LaplaceConfig { prior: PriorChoice::Keep, ..Default::default() };
+        let laplace = Arc::new(Laplace::fit(&self.loss, &self.theta, &keep).unwrap());
+        let config = PosteriorConfig { strength, ..PosteriorConfig::new(method) };
+        Posterior::new(&self.loss, self.data.clone(), laplace, config).unwrap()
+    }
+}
+
+fn of(set: &SampleSet, posterior: &Posterior) -> Vec<Warning> {
+    let found = warnings(set, posterior).unwrap();
+    for warning in &found {
+        assert!(warning.to_string().len() > 40, "{warning}");
+    }
+    found
+}
+
+#[test]
+fn good_draws_have_no_warnings_and_keep_their_speed() {
+    let problem = problem(Activation::Tanh, true);
+    let posterior = problem.posterior(Method::RiemLa, Strength::virial());
+    let set = posterior.sample(1, 30, Control::default());
+    assert_eq!(of(&set, &posterior), []);
+    let diagnostics: Vec<_> = set.draws.iter().map(|d| d.geodesic.unwrap().diagnostics).collect();
+    let correction = diagnostics.iter().map(|d| d.speed_correction).fold(0.0, f64::max);
+    // Measured 2.6e-5; positive, because a leapfrog that never corrects would not be measured.
+    assert!(correction > 0.0 && correction < 1e-4, "{correction:e}");
+    let map = problem.posterior(Method::Map, Strength::Fixed(1.0));
+    assert_eq!(of(&map.sample(1, 1, Control::default()), &map), []);
+}
+
+#[test]
+fn geodesics_that_were_not_solved_are_told() {
+    let problem = problem(Activation::Tanh, true);
+    let speed = |set: &SampleSet, posterior: &Posterior| {
+        of(set, posterior).into_iter().find(|w| matches!(w, Warning::Speed { .. }))
+    };
+    let with = |integrator: Integrator| {
+        let posterior = problem.posterior(Method::RiemLa, Strength::Fixed(1.0));
+        let config = PosteriorConfig { integrator, ..posterior.config().clone() };
+        let laplace = Arc::new(posterior.laplace().clone());
+        let posterior = Posterior::new(&problem.loss, problem.data.clone(), laplace, config).unwrap();
+        let set = posterior.sample(1, 20, Control::default());
+        (speed(&set, &posterior), set, posterior)
+    };
+    let (loose, ..) = with(Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog::with_tolerance(0.1)));
+    let Some(Warning::Speed { correction, drift, .. }) = loose else { panic!("{loose:?}") };
+    assert!(correction > CORRECTION_LIMIT && drift < 1e-9, "{correction:e} {drift:e}");
+    let solver = DormandPrince { rtol: 0.3, atol: 0.3, ..Default::default() };
+    let (loose, ..) = with(Integrator::DormandPrince(solver));
+    let Some(Warning::Speed { correction: 0.0, drift, .. }) = loose else { panic!("{loose:?}") };
+    assert!(drift > SPEED_LIMIT, "{drift:e}");
+    let (none, mut set, posterior) = with(Integrator::default());
+    assert_eq!(none, None);
+    set.draws[2].geodesic.as_mut().unwrap().diagnostics.speed_drift = f64::NAN;
+    assert!(matches!(speed(&set, &posterior), Some(Warning::Speed { count: 1, .. })), "NaN is not small");
+}
+
+#[test]
+fn the_virial_ratio_is_judged_by_its_standard_error() {
+    let problem = problem(Activation::Tanh, true);
+    let virial = |method, strength: f64, count| {
+        let posterior = problem.posterior(method, Strength::Fixed(strength));
+        let set = posterior.sample(1, count, Control::default());
+        of(&set, &posterior).into_iter().find(|w| matches!(w, Warning::Virial { .. }))
+    };
+    let strong = virial(Method::RiemLa, 3.0, 20).expect("too strong a metric");
+    let Warning::Virial { ratio, standard_error, draws: 20, riemannian: true } = strong else { panic!() };
+    assert!(ratio < 0.6 && standard_error > 0.0 && standard_error < 0.1, "{strong:?}");
+    assert!(strong.to_string().contains("lower the strength"));
+    let far = virial(Method::La, 1.0, 60).expect("straight draws leave the posterior");
+    assert!(far.to_string().contains("too far out") && far.to_string().contains("lin-la"), "{far}");
+    assert_eq!(virial(Method::RiemLa, 3.0, 1), None, "one draw has no standard error");
+    let posterior = problem.posterior(Method::La, Strength::Fixed(1.0));
+    let set = posterior.sample(1, 10, Control::default());
+    let (ratio, _) = posterior.virial_ratio_with_error(&set.thetas()).unwrap();
+    assert!((ratio / posterior.virial_ratio(&set.thetas()).unwrap() - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn unfinished_redrawn_and_missing_draws_are_told() {
+    let problem = problem(Activation::Tanh, true);
+    let posterior = problem.posterior(Method::RiemLa, Strength::virial());
+    let mut set = posterior.sample(1, 20, Control::default());
+    assert_eq!(of(&set, &posterior), []);
+    set.draws[0].geodesic.as_mut().unwrap().status = Status::StepLimit;
+    set.draws[1].geodesic.as_mut().unwrap().attempts = 2;
+    assert_eq!(of(&set, &posterior), [Warning::Unfinished { count: 1, of: 20 }], "one of 20 redrawn is few");
+    set.draws[2].geodesic.as_mut().unwrap().attempts = 3;
+    set.failed.push((20, Error::Unsupported("some reason of a failure".into())));
+    let reason = "some reason of a failure".to_string();
+    let expected = [
+        Warning::Failed { count: 1, of: 21, reason },
+        Warning::Unfinished { count: 1, of: 20 },
+        Warning::Redrawn { count: 2, of: 20 },
+    ];
+    assert_eq!(of(&set, &posterior), expected);
+    set.draws.truncate(FEW_DRAWS - 1);
+    assert!(of(&set, &posterior).contains(&Warning::FewDraws { draws: FEW_DRAWS - 1 }));
+}
+
+#[test]
+fn weights_that_are_no_minimum_and_rough_metrics_are_told() {
+    let untrained = problem(Activation::Tanh, false);
+    let posterior = untrained.posterior(Method::LinLa, Strength::Fixed(1.0));
+    let found = of(&posterior.sample(1, 20, Control::default()), &posterior);
+    let decrement = found.iter().find_map(|w| match w {
+        Warning::NotAMinimum { decrement, scale, .. } if *scale == 21.0 => Some(*decrement),
+        _ => None,
+    });
+    assert!(decrement.is_some_and(|d| d > 2.1), "{found:?}");
+    // The decrement is what the quadratic model says that a Newton step gains.
+    let laplace = posterior.laplace();
+    let mut gradient = vec![0.0; laplace.theta.len()];
+    riemla::objective::Objective::value_and_gradient(posterior.loss(), &laplace.theta, &mut gradient);
+    let mut step: Vec<f64> = gradient.iter().map(|g| -g).collect();
+    laplace.precision().solve(&mut step);
+    let mut image = vec![0.0; step.len()];
+    laplace.precision().mul(&step, &mut image);
+    let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+    let gain = -dot(&gradient, &step) - 0.5 * dot(&step, &image);
+    assert!((gain / decrement.unwrap() - 1.0).abs() < 1e-9);
+
+    let rough = problem(Activation::Relu, true);
+    let posterior = rough.posterior(Method::RiemLa, Strength::Fixed(0.1));
+    let found = of(&posterior.sample(1, 20, Control::default()), &posterior);
+    assert!(found.iter().any(|w| matches!(w, Warning::NotSmooth(_))), "{found:?}");
+}
