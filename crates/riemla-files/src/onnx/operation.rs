@@ -90,23 +90,7 @@ fn layer<'n, 'a>(operator: &str, attributes: &mut Attributes<'n, 'a>) -> Option<
             let stride = attributes.pair("strides").unwrap_or([1, 1]);
             Operation::Conv { kernel, stride, padding: padding(attributes) }
         }
-        "MaxPool" | "AveragePool" => {
-            attributes.all("dilations", 1);
-            attributes.only("storage_order", 0);
-            // Without padding there is nothing to include.
-            attributes.integer("count_include_pad");
-            let kernel = attributes.pair("kernel_shape").unwrap_or_else(|| {
-                attributes.problems.push("kernel_shape is missing".into());
-                [1, 1]
-            });
-            let stride = attributes.pair("strides").unwrap_or([1, 1]);
-            let ceil = attributes.integer("ceil_mode").unwrap_or(0) != 0;
-            let padding = padding(attributes);
-            if !matches!(padding, Padding::Same | Padding::Fixed([0, 0])) {
-                attributes.problems.push("pads are not 0, which pooling needs".into());
-            }
-            Operation::Pool { maximum: operator == "MaxPool", kernel, stride, padding, ceil }
-        }
+        "MaxPool" | "AveragePool" => pool(operator == "MaxPool", attributes),
         "GlobalMaxPool" => Operation::GlobalPool { maximum: true },
         "GlobalAveragePool" => Operation::GlobalPool { maximum: false },
         "ReduceMean" | "ReduceMax" => {
@@ -127,6 +111,24 @@ fn layer<'n, 'a>(operator: &str, attributes: &mut Attributes<'n, 'a>) -> Option<
         }
         _ => return None,
     })
+}
+
+fn pool<'n, 'a>(maximum: bool, attributes: &mut Attributes<'n, 'a>) -> Operation<'n, 'a> {
+    attributes.all("dilations", 1);
+    attributes.only("storage_order", 0);
+    // Without padding there is nothing to include.
+    attributes.integer("count_include_pad");
+    let kernel = attributes.pair("kernel_shape").unwrap_or_else(|| {
+        attributes.problems.push("kernel_shape is missing".into());
+        [1, 1]
+    });
+    let stride = attributes.pair("strides").unwrap_or([1, 1]);
+    let ceil = attributes.integer("ceil_mode").unwrap_or(0) != 0;
+    let padding = padding(attributes);
+    if !matches!(padding, Padding::Same | Padding::Fixed([0, 0])) {
+        attributes.problems.push("pads are not 0, which pooling needs".into());
+    }
+    Operation::Pool { maximum, kernel, stride, padding, ceil }
 }
 
 fn padding(attributes: &mut Attributes<'_, '_>) -> Padding {
