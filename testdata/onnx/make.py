@@ -82,11 +82,18 @@ def make_torch():
         nn.Conv2d(1, 3, 3), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(3, 4, 3, padding=1), nn.Tanh(),
         nn.MaxPool2d(2), nn.Flatten(), nn.Linear(16, 5), nn.Tanh(), nn.Linear(5, 3))
     softmax = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3), nn.LogSoftmax(dim=1))
+    norm = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Tanh(), nn.Flatten(), nn.Linear(8, 3, bias=False),
+        nn.BatchNorm1d(3), nn.Tanh(), nn.Linear(3, 2))
+    for layer in (norm[1], norm[5]):
+        for values in (layer.running_mean, layer.running_var, layer.weight.data, layer.bias.data):
+            values.uniform_(0.5, 2.0)
     models = {
         "mlp": (mlp, (3,), None),
         "cnn": (cnn, (1, 10, 10), None),
         "view": (Viewed(), (2, 5, 6), None),
         "logsoftmax": (softmax, (3,), 3),
+        "norm": (norm, (1, 4, 4), None),
     }
     versions = {"python": platform.python_version(), "torch": torch.__version__,
                 "onnx": onnx.__version__, "safetensors": safetensors.__version__}
@@ -103,20 +110,21 @@ def make_torch():
             logits = (model[:cut] if cut else model)(x)
         files = []
         dynamic = {"input_names": ["x"], "output_names": ["y"], "dynamic_axes": {"x": {0: "n"}}}
-        for opset in {"mlp": (11, 20), "cnn": (11,), "view": (11, 13), "logsoftmax": (11,)}[name]:
+        for opset in {"mlp": (11, 20), "cnn": (11,), "view": (11, 13), "logsoftmax": (11,),
+                      "norm": (13,)}[name]:
             files.append(f"script_{name}_{opset}.onnx")
             export(files[-1], model, x[:1], opset_version=opset, dynamo=False, **dynamic)
         any_batch = {"dynamic_shapes": ({0: torch.export.Dim("n")},)}
         for opset, size, batch in ((18, 1, {}), (20, 2, any_batch)):
-            if name == "cnn" and opset == 18:
-                continue  # external.onnx has the same operations
+            if name in ("cnn", "norm") and opset == 18:
+                continue  # external.onnx has the same operations; nothing new in the other
             files.append(f"dynamo_{name}_{opset}.onnx")
             export(files[-1], model, x[:size], opset_version=opset, dynamo=True, external_data=False,
                    verbose=False, **batch)
         if name == "cnn":  # as PyTorch writes it unless told otherwise: weights in a second file
             files.append("external.onnx")
             export(files[-1], model, x[:1], dynamo=True, verbose=False)
-        if isinstance(model, nn.Sequential) and not cut:
+        if name in ("mlp", "cnn"):
             files.append(f"{name}.safetensors")
             save_file({key: value.contiguous() for key, value in model.state_dict().items()}, HERE / files[-1])
         cases[name] = case(files, x, logits)
@@ -155,6 +163,9 @@ def make_keras():
         "gray": stack((6, 6, 1), layers.Conv2D(2, 3, activation="tanh"), layers.Flatten(),
                       layers.Dense(2)),
         "softmax": stack((3,), layers.Dense(4, "tanh"), layers.Dense(3, "softmax")),
+        "norm": stack((4, 4, 1), layers.Conv2D(2, 3), layers.BatchNormalization(),
+                      layers.Activation("tanh"), layers.GlobalAveragePooling2D(), layers.Dense(3),
+                      layers.BatchNormalization(), layers.Activation("relu"), layers.Dense(2)),
         "sigmoid": stack((3,), layers.Dense(4, "tanh"), layers.Dense(1, "sigmoid")),
     }
     versions = {"python": platform.python_version(), "tensorflow": tf.__version__,
@@ -162,9 +173,12 @@ def make_keras():
     cases = {}
     for name, model in models.items():
         for number, layer in enumerate(model.layers):
-            if layer.weights:  # biases begin at 0, which would hide mistakes
+            # Biases begin at 0 and variances at 1, which would hide mistakes.
+            if len(layer.weights) == 2:
                 kernel, bias = layer.get_weights()
                 layer.set_weights([kernel, inputs(number, bias.shape)[0] / 3])
+            elif layer.weights:
+                layer.set_weights([0.5 + abs(inputs(number, v.shape)[0]) for v in layer.get_weights()])
         x = inputs(len(cases), model.input_shape[1:])
         out = model(x).numpy().astype(np.float64)
         if name == "softmax":

@@ -72,6 +72,48 @@ fn padding_by_name_and_global_pooling_are_worked_out() {
 }
 
 #[test]
+fn normalisation_is_merged_only_into_the_layer_before() {
+    let numbers = |name: &str, values: [f32; 2]| tensor(name, &[2], &values);
+    let constants = [
+        tensor("w", &[1, 2], &[1.0, 10.0]),
+        numbers("scale", [2.0, 3.0]),
+        numbers("shift", [0.5, -0.5]),
+        numbers("mean", [1.0, 4.0]),
+        numbers("variance", [4.0, 9.0]),
+    ];
+    let normalize = |from: &str| {
+        let inputs = [from, "scale", "shift", "mean", "variance"];
+        node("BatchNormalization", &inputs, "y", &[number("epsilon", 0.0)])
+    };
+    let first = node("MatMul", &["x", "w"], "h", &[]);
+    let direct = [&constants[..], &[first.clone(), normalize("h")]].concat();
+    let imported = import(&model(&[1], &direct)).unwrap();
+    assert_eq!(imported.theta, [1.0, 10.0, -0.5, -4.5]);
+    assert!(imported.notes[0].contains("BatchNormalization"));
+    let after = [&constants[..], &[first, node("Tanh", &["h"], "t", &[]), normalize("t")]].concat();
+    assert!(obstacles(&model(&[1], &after)).contains("does not directly follow"));
+}
+
+#[test]
+fn maxima_over_height_and_width_are_pooling_in_any_order_of_axes() {
+    let kernel = tensor("k", &[2, 1, 1, 1], &[1.0, -1.0]);
+    let parts = |axes: &[i64]| {
+        vec![
+            node("Conv", &["x", "k"], "c", &[]),
+            kernel.clone(),
+            node("Transpose", &["c"], "t", &[list("perm", &[0, 2, 3, 1])]),
+            node("ReduceMax", &["t"], "m", &[list("axes", axes), attribute("keepdims", 1)]),
+            node("Flatten", &["m"], "y", &[]),
+        ]
+    };
+    let imported = import(&model(&[1, 3, 4], &parts(&[1, 2]))).unwrap();
+    assert_eq!(imported.network.layers[1], LayerSpec::MaxPool { kernel: [3, 4], stride: None });
+    for axes in [&[2, 3][..], &[1], &[1, 1], &[0, 1], &[1, 2, 3]] {
+        assert!(obstacles(&model(&[1, 3, 4], &parts(axes))).contains("height and width"), "{axes:?}");
+    }
+}
+
+#[test]
 fn every_obstacle_is_named_at_once() {
     let parts = [
         node("LSTM", &["x"], "first", &[]),

@@ -1,11 +1,9 @@
 //! What each operation does to the chain of layers, to shapes and to constants.
 
-use riemla::nn::LayerSpec;
-
 use super::chain::{Chain, Data};
 use super::constant::{Constant, Supply};
 use super::layout;
-use super::operation::{Operation, Padding};
+use super::operation::Operation;
 use super::values::{self, Known};
 use super::{Problem, Result};
 
@@ -95,8 +93,15 @@ impl State {
                 let &[_, height, width] = layout::sizes(&data.axes).as_slice() else {
                     return unsupported("its input is not an image");
                 };
-                let kernel = [height, width];
-                self.pool(data, *maximum, (kernel, kernel, Padding::Fixed([0, 0]), false))
+                self.pool_all(data, *maximum, [height, width])
+            }
+            Operation::Reduce { maximum, axes, keep } => {
+                let axes = axes_of(*axes, inputs.get(1).copied().flatten())?;
+                self.reduce(data, *maximum, axes.as_deref(), *keep)
+            }
+            Operation::Normalize { epsilon } => {
+                let part = |i: usize| needed(inputs, i)?.constant();
+                self.chain.normalize(data, [part(1)?, part(2)?, part(3)?, part(4)?], *epsilon)
             }
             _ => unsupported("this operator cannot be imported"),
         }
@@ -122,7 +127,7 @@ impl State {
     }
 
     /// The numbers of a bias for so many outputs; one number may stand for all.
-    fn bias(&mut self, bias: &Constant, outputs: usize, scale: f64) -> Result<Vec<f64>> {
+    pub(super) fn bias(&mut self, bias: &Constant, outputs: usize, scale: f64) -> Result<Vec<f64>> {
         let row = bias.dims.split_last().is_none_or(|(_, before)| before.iter().all(|dim| *dim == 1));
         let values = bias.reals()?;
         self.supply.take(outputs)?;
@@ -135,68 +140,6 @@ impl State {
                 bias.origin, bias.dims
             ))),
         }
-    }
-
-    fn convolution(
-        &mut self,
-        data: &Data,
-        weights: &Constant,
-        bias: Option<&Constant>,
-        (stated, stride, padding): (Option<[usize; 2]>, [usize; 2], Padding),
-    ) -> Result<Data> {
-        let &[channels, inputs, height, width] = weights.dims.as_slice() else {
-            let dims = &weights.dims;
-            return unsupported(format!(
-                "`{}` has dimensions {dims:?}; only images have layers",
-                weights.origin
-            ));
-        };
-        let (kernel, image) = ([height, width], self.chain.image(data)?);
-        if inputs != image[0] || stated.is_some_and(|stated| stated != kernel) || channels == 0 {
-            let problem =
-                format!("`{}` has dimensions {:?}, its input {image:?}", weights.origin, weights.dims);
-            return Err(Problem::Invalid(problem));
-        }
-        let padding = [0, 1].map(|axis| pad(padding, axis, image[axis + 1], kernel[axis], stride[axis]));
-        let [Some(top), Some(left)] = padding else {
-            return unsupported("auto_pad needs more padding on one side than on the other");
-        };
-        let size =
-            [window(image[1], kernel[0], stride[0], top), window(image[2], kernel[1], stride[1], left)];
-        let [Some(rows), Some(columns)] = size else {
-            return Err(Problem::Invalid(format!("kernel {kernel:?} is larger than its input {image:?}")));
-        };
-        let bias = bias.map(|bias| self.bias(bias, channels, 1.0)).transpose()?;
-        self.supply.take(weights.reals()?.len())?;
-        let spec = LayerSpec::Conv2d { channels, kernel, stride, padding: [top, left], bias: bias.is_some() };
-        self.chain.windows(spec, Some(weights), bias, [channels, rows, columns])
-    }
-
-    fn pool(
-        &mut self,
-        data: &Data,
-        maximum: bool,
-        (kernel, stride, padding, ceil): ([usize; 2], [usize; 2], Padding, bool),
-    ) -> Result<Data> {
-        let image @ [channels, height, width] = self.chain.image(data)?;
-        let sides = [height, width];
-        if (0..2).any(|axis| pad(padding, axis, sides[axis], kernel[axis], stride[axis]) != Some(0)) {
-            return unsupported("auto_pad needs padding here, which pooling cannot have");
-        }
-        let size = [window(height, kernel[0], stride[0], 0), window(width, kernel[1], stride[1], 0)];
-        let [Some(rows), Some(columns)] = size else {
-            return Err(Problem::Invalid(format!("window {kernel:?} is larger than its input {image:?}")));
-        };
-        if ceil && (0..2).any(|axis| !(sides[axis] - kernel[axis]).is_multiple_of(stride[axis])) {
-            return unsupported("ceil_mode adds incomplete windows here");
-        }
-        let stride = (stride != kernel).then_some(stride);
-        let spec = if maximum {
-            LayerSpec::MaxPool { kernel, stride }
-        } else {
-            LayerSpec::AveragePool { kernel, stride }
-        };
-        self.chain.windows(spec, None, None, [channels, rows, columns])
     }
 }
 
@@ -243,22 +186,4 @@ fn slice(inputs: &[Option<&Known>]) -> Result<Known> {
         return unsupported(format!("axis {axis} with step {step}; only shapes can be cut"));
     }
     Ok(values::slice(&needed(inputs, 0)?.sizes()?, one(1, 0)?, one(2, i64::MAX)?))
-}
-
-/// Padding on each side; none if the sides would differ.
-fn pad(padding: Padding, axis: usize, size: usize, kernel: usize, stride: usize) -> Option<usize> {
-    match padding {
-        Padding::Fixed(pads) => Some(pads[axis]),
-        Padding::Same => {
-            let covered = (size.div_ceil(stride) - 1).checked_mul(stride)?.checked_add(kernel)?;
-            let total = covered.saturating_sub(size);
-            total.is_multiple_of(2).then_some(total / 2)
-        }
-    }
-}
-
-/// Number of windows; none if there is no room for one.
-fn window(size: usize, kernel: usize, stride: usize, padding: usize) -> Option<usize> {
-    let padded = padding.checked_mul(2)?.checked_add(size)?;
-    Some(padded.checked_sub(kernel)? / stride + 1)
 }

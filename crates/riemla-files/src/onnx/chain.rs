@@ -25,22 +25,22 @@ pub struct Data {
 
 /// One layer with its weights.
 #[derive(Debug)]
-struct Built {
-    spec: LayerSpec,
-    weights: Vec<f64>,
-    bias: Option<Vec<f64>>,
+pub(super) struct Built {
+    pub(super) spec: LayerSpec,
+    pub(super) weights: Vec<f64>,
+    pub(super) bias: Option<Vec<f64>>,
 }
 
 /// Layers so far.
 #[derive(Debug)]
 pub struct Chain {
-    stage: usize,
+    pub(super) stage: usize,
     input: Shape,
     /// Shape of the last layer's output.
-    shape: Shape,
+    pub(super) shape: Shape,
     /// Whether nothing but elementwise functions happened to the input.
     at_input: bool,
-    layers: Vec<Built>,
+    pub(super) layers: Vec<Built>,
     used: Vec<std::rc::Rc<str>>,
     pub notes: Vec<String>,
 }
@@ -190,46 +190,6 @@ impl Chain {
         self.push(spec, values, bias);
         let [channels, height, width] = output;
         self.after(Shape::Image { channels, height, width })
-    }
-
-    /// Adds a constant to the bias of the last layer, if `data` is its untouched output and the
-    /// constant has one number per output channel. None if it is not so.
-    pub fn add_bias(&mut self, data: &Data, added: &Constant) -> Result<Option<Data>> {
-        let pure = data.stage == self.stage && find(&data.samples) == Found::Identity;
-        let channel = match self.shape {
-            Shape::Features(n) => layout::contiguous(&[n]),
-            Shape::Image { channels, height, width } => layout::contiguous(&[channels, height, width]),
-        };
-        let channel = channel.and_then(|axes| axes.into_iter().next()).unwrap_or_default();
-        let count = layout::size(&channel);
-        let sizes: Vec<usize> = data.axes.iter().map(layout::size).collect();
-        // The axis along which the constant varies, counted from the end as in broadcasting.
-        let broad = (0..added.dims.len()).filter(|i| added.dims[*i] != 1).collect::<Vec<_>>();
-        let axis = match broad.as_slice() {
-            [] => data.axes.iter().position(|axis| *axis == channel),
-            [i] => (data.axes.len() + i).checked_sub(added.dims.len()),
-            _ => None,
-        };
-        let fits = axis.is_some_and(|axis| data.axes[axis] == channel && sizes[axis] == count);
-        let values = added.reals()?;
-        if !pure || !fits || values.len() != count || added.dims.len() > data.axes.len() + 1 {
-            return Ok(None);
-        }
-        let Some(Built {
-            spec: LayerSpec::Linear { bias, .. } | LayerSpec::Conv2d { bias, .. },
-            bias: held,
-            ..
-        }) = self.layers.last_mut()
-        else {
-            return Ok(None);
-        };
-        *bias = true;
-        let held = held.get_or_insert_with(|| vec![0.0; count]);
-        held.iter_mut().zip(values).for_each(|(held, value)| *held += value);
-        self.note_use(added);
-        // Whoever uses the sum without the bias from now on is another branch.
-        self.stage += 1;
-        Ok(Some(Data { stage: self.stage, ..data.clone() }))
     }
 
     /// Weights of two layers that are one tensor in the file become independent.

@@ -129,11 +129,7 @@ impl Constant {
         let dims = sizes.filter(|dims| dims.len() <= MAX_RANK).ok_or_else(|| {
             invalid(format!("dimensions {} are impossible", super::attributes::shown(&tensor.dims)))
         })?;
-        let width = width(tensor.data_type).ok_or_else(|| {
-            let name = type_name(tensor.data_type);
-            let problem = format!("tensor `{}` has type {name}; FLOAT, DOUBLE, FLOAT16 and", tensor.name);
-            Problem::Unsupported(format!("{problem} BFLOAT16 (INT32, INT64 for shapes) can be read"))
-        })?;
+        let width = width(tensor.data_type).ok_or_else(|| unreadable(tensor))?;
         let count = dims.iter().try_fold(1usize, |count, dim| count.checked_mul(*dim));
         let bytes = count.and_then(|count| count.checked_mul(width));
         let (Some(count), Some(bytes)) = (count, bytes) else {
@@ -219,6 +215,13 @@ impl Constant {
         };
         Ok(Self { origin: self.origin.clone(), dims, numbers: Numbers::Real(Rc::new(values)) })
     }
+}
+
+fn unreadable(tensor: &Tensor<'_>) -> Problem {
+    let (name, found) = (&tensor.name, type_name(tensor.data_type));
+    Problem::Unsupported(format!(
+        "tensor `{name}` has type {found}; FLOAT, DOUBLE, FLOAT16 and BFLOAT16 (INT32, INT64 for shapes) can be read"
+    ))
 }
 
 fn width(data_type: i64) -> Option<usize> {

@@ -9,7 +9,7 @@ use super::apply::State;
 use super::chain::{Chain, Data};
 use super::constant::{Constant, Supply, is_real, type_name};
 use super::messages::{Declared, Graph, Node};
-use super::operation::operation;
+use super::operation::{Operation, operation};
 use super::values::Known;
 use super::{ImportedNetwork, Problem, Problems};
 
@@ -36,20 +36,7 @@ pub fn import(graph: &Graph<'_>, directory: Option<PathBuf>, bytes: usize) -> Re
         all => return invalid(format!("it has {} outputs, one is needed", all.len())),
     };
     let nodes = needed_nodes(graph, &producers, &output.name)?;
-    let mut operations = Vec::with_capacity(nodes.len());
-    let mut problems = Vec::new();
-    for index in nodes {
-        match operation(&graph.nodes[index]) {
-            Ok(operation) => operations.push((index, operation)),
-            Err(found) => {
-                let label = label(&graph.nodes[index]);
-                problems.extend(found.into_iter().map(|problem| format!("{label}: {problem}")));
-            }
-        }
-    }
-    if !problems.is_empty() {
-        return Err(Problems::Unsupported(problems));
-    }
+    let operations = operations(graph, nodes)?;
     let (input, dims, batch) = input(graph)?;
     let (chain, data) = Chain::new(&dims)?;
     let mut state = State { chain, supply: Supply::new(directory, bytes), batch };
@@ -74,6 +61,22 @@ pub fn import(graph: &Graph<'_>, directory: Option<PathBuf>, bytes: usize) -> Re
         return invalid(format!("its output `{}` does not depend on its input", output.name));
     };
     finish(state.chain, data, &output.name)
+}
+
+/// What the nodes do; all that cannot be imported, at once.
+fn operations<'n, 'a>(graph: &'n Graph<'a>, nodes: Vec<usize>) -> Result<Vec<(usize, Operation<'n, 'a>)>> {
+    let mut operations = Vec::with_capacity(nodes.len());
+    let mut problems = Vec::new();
+    for index in nodes {
+        match operation(&graph.nodes[index]) {
+            Ok(operation) => operations.push((index, operation)),
+            Err(found) => {
+                let label = label(&graph.nodes[index]);
+                problems.extend(found.into_iter().map(|problem| format!("{label}: {problem}")));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(operations) } else { Err(Problems::Unsupported(problems)) }
 }
 
 /// Which node makes each tensor, and as which of its outputs.

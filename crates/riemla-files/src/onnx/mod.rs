@@ -7,6 +7,7 @@
 //! operator and attribute in the way. Files are read by a reader of our own: see
 //! docs/decisions/0011-onnx.md.
 
+mod affine;
 mod apply;
 mod attributes;
 mod chain;
@@ -19,6 +20,7 @@ mod messages;
 mod operation;
 mod rearrange;
 mod values;
+mod windows;
 mod wire;
 
 use std::path::{Path, PathBuf};

@@ -9,7 +9,8 @@ use super::messages::{Node, Tensor, is_standard};
 /// The operators that can be imported, for messages.
 pub const SUPPORTED: &str = "Gemm, MatMul and Add with constant weights; Conv (2 dimensions, group and \
     dilations 1, equal padding on both sides); AveragePool, MaxPool, GlobalAveragePool and GlobalMaxPool \
-    (without padding); Flatten, Reshape, Squeeze, Unsqueeze and Transpose that keep the batch first; tanh, \
+    (without padding), ReduceMean and ReduceMax over height and width; BatchNormalization right after a \
+    layer with weights; Flatten, Reshape, Squeeze, Unsqueeze and Transpose that keep the batch first; tanh, \
     sigmoid, softplus, GELU (exact), SiLU and ReLU; Dropout, Identity and Cast; and a final Softmax, \
     LogSoftmax or Sigmoid";
 
@@ -21,6 +22,8 @@ pub enum Operation<'n, 'a> {
     Conv { kernel: Option<[usize; 2]>, stride: [usize; 2], padding: Padding },
     Pool { maximum: bool, kernel: [usize; 2], stride: [usize; 2], padding: Padding, ceil: bool },
     GlobalPool { maximum: bool },
+    Normalize { epsilon: f64 },
+    Reduce { maximum: bool, axes: Option<&'n [i64]>, keep: bool },
     Flatten { axis: i64 },
     Reshape { allow_zero: bool },
     Squeeze { axes: Option<&'n [i64]> },
@@ -87,25 +90,19 @@ fn layer<'n, 'a>(operator: &str, attributes: &mut Attributes<'n, 'a>) -> Option<
             let stride = attributes.pair("strides").unwrap_or([1, 1]);
             Operation::Conv { kernel, stride, padding: padding(attributes) }
         }
-        "MaxPool" | "AveragePool" => {
-            attributes.all("dilations", 1);
-            attributes.only("storage_order", 0);
-            // Without padding there is nothing to include.
-            attributes.integer("count_include_pad");
-            let kernel = attributes.pair("kernel_shape").unwrap_or_else(|| {
-                attributes.problems.push("kernel_shape is missing".into());
-                [1, 1]
-            });
-            let stride = attributes.pair("strides").unwrap_or([1, 1]);
-            let ceil = attributes.integer("ceil_mode").unwrap_or(0) != 0;
-            let padding = padding(attributes);
-            if !matches!(padding, Padding::Same | Padding::Fixed([0, 0])) {
-                attributes.problems.push("pads are not 0, which pooling needs".into());
-            }
-            Operation::Pool { maximum: operator == "MaxPool", kernel, stride, padding, ceil }
-        }
+        "MaxPool" | "AveragePool" => pool(operator == "MaxPool", attributes),
         "GlobalMaxPool" => Operation::GlobalPool { maximum: true },
         "GlobalAveragePool" => Operation::GlobalPool { maximum: false },
+        "ReduceMean" | "ReduceMax" => {
+            attributes.integer("noop_with_empty_axes");
+            let keep = attributes.integer("keepdims").unwrap_or(1) != 0;
+            Operation::Reduce { maximum: operator == "ReduceMax", axes: attributes.integers("axes"), keep }
+        }
+        "BatchNormalization" => {
+            attributes.only("training_mode", 0);
+            attributes.number("momentum", 0.9);
+            Operation::Normalize { epsilon: attributes.number("epsilon", 1e-5) }
+        }
         "Softmax" => {
             Operation::Probabilities { name: "Softmax", axis: attributes.integer("axis").unwrap_or(-1) }
         }
@@ -114,6 +111,24 @@ fn layer<'n, 'a>(operator: &str, attributes: &mut Attributes<'n, 'a>) -> Option<
         }
         _ => return None,
     })
+}
+
+fn pool<'n, 'a>(maximum: bool, attributes: &mut Attributes<'n, 'a>) -> Operation<'n, 'a> {
+    attributes.all("dilations", 1);
+    attributes.only("storage_order", 0);
+    // Without padding there is nothing to include.
+    attributes.integer("count_include_pad");
+    let kernel = attributes.pair("kernel_shape").unwrap_or_else(|| {
+        attributes.problems.push("kernel_shape is missing".into());
+        [1, 1]
+    });
+    let stride = attributes.pair("strides").unwrap_or([1, 1]);
+    let ceil = attributes.integer("ceil_mode").unwrap_or(0) != 0;
+    let padding = padding(attributes);
+    if !matches!(padding, Padding::Same | Padding::Fixed([0, 0])) {
+        attributes.problems.push("pads are not 0, which pooling needs".into());
+    }
+    Operation::Pool { maximum, kernel, stride, padding, ceil }
 }
 
 fn padding(attributes: &mut Attributes<'_, '_>) -> Padding {

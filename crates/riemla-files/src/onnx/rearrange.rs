@@ -27,18 +27,20 @@ impl State {
     }
 
     pub(super) fn binary(&mut self, function: Binary, a: &Known, b: &Known) -> Result<Known> {
-        if function == Binary::Add {
-            let sum = match (a, b) {
-                (Known::Data(data), Known::Constant(constant))
-                | (Known::Constant(constant), Known::Data(data)) => {
-                    self.chain.check(data)?;
-                    self.chain.add_bias(data, constant)?
+        let layer = match (a, b) {
+            (Known::Data(data), Known::Constant(constant))
+            | (Known::Constant(constant), Known::Data(data)) => {
+                self.chain.check(data)?;
+                match function {
+                    Binary::Add => self.chain.add_bias(data, constant)?,
+                    Binary::Multiply => self.chain.multiply(data, constant)?,
+                    _ => None,
                 }
-                _ => None,
-            };
-            if let Some(data) = sum {
-                return Ok(Known::Data(data));
             }
+            _ => None,
+        };
+        if let Some(data) = layer {
+            return Ok(Known::Data(data));
         }
         if !matches!((a, b), (Known::Data(_), _) | (_, Known::Data(_))) {
             return values::compute(function, a, b);

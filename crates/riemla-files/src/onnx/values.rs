@@ -156,14 +156,7 @@ pub fn target_dims(
     allow_zero: bool,
 ) -> Result<Vec<usize>> {
     let total: usize = present.iter().product();
-    let unsupported = || {
-        let shown: Vec<String> =
-            target.iter().map(|size| size.map_or("batch".into(), |size| size.to_string())).collect();
-        Problem::Unsupported(format!(
-            "it reshapes samples of {present:?} to [{}], which does not keep the batch first",
-            shown.join(", ")
-        ))
-    };
+    let unsupported = || moves_batch(target, present);
     let Some((first, rest)) = target.split_first() else { return Err(unsupported()) };
     let mut open = None;
     let mut dims = Vec::with_capacity(rest.len());
@@ -190,4 +183,13 @@ pub fn target_dims(
         Some(size) => batch == Some(*size),
     };
     if keeps_batch && (open.is_some() || product == total) { Ok(dims) } else { Err(unsupported()) }
+}
+
+fn moves_batch(target: &[Option<i64>], present: &[usize]) -> Problem {
+    let shown: Vec<String> =
+        target.iter().map(|size| size.map_or("batch".into(), |size| size.to_string())).collect();
+    Problem::Unsupported(format!(
+        "it reshapes samples of {present:?} to [{}], which does not keep the batch first",
+        shown.join(", ")
+    ))
 }
