@@ -131,15 +131,18 @@ fn a_killed_run_goes_on_with_the_same_bits_on_any_number_of_threads() {
     assert!(html.starts_with("<!doctype html>") && html.contains("riem-la, calibrated"));
     assert!(html.contains("<svg"), "figures are drawn");
 
-    // Killed when the log of the paper's geodesics has a few draws, then when the other preset's has.
+    // Killed when the log of the paper's geodesics has a few draws, then when the strength of the
+    // other preset has just been found.
     let killed = scratch.0.join("killed");
-    for (preset, more) in
-        [("paper", &["--threads", "1"][..]), ("calibrated", &["--threads", "1", "--resume"])]
-    {
-        let log = killed.join(format!("samples/pinwheel/seed-0/optimized/{preset}/riem-la.log"));
-        let mut child = reproduce(&killed, more).spawn().expect("the program starts");
-        // Header and two records of 605 weights.
-        let caught = wait_for(&mut child, || fs::metadata(&log).is_ok_and(|m| m.len() > 2 * 8 * 605));
+    let place = killed.join("samples/pinwheel/seed-0/optimized");
+    // Header and two records of 605 weights.
+    let some_draws = || fs::metadata(place.join("paper/riem-la.log")).is_ok_and(|m| m.len() > 2 * 8 * 605);
+    let strength = || place.join("calibrated/riem-la.strength.json").is_file();
+    let kills: [(&dyn Fn() -> bool, &[&str]); 2] = [(&some_draws, &[]), (&strength, &["--resume"])];
+    for (ready, more) in kills {
+        let mut child =
+            reproduce(&killed, &["--threads", "1"]).args(more).spawn().expect("the program starts");
+        let caught = wait_for(&mut child, ready);
         child.kill().expect("SIGKILL");
         child.wait().expect("it ended");
         assert!(caught, "the run was over before it could be killed");

@@ -103,6 +103,10 @@ mod tests {
         assert_eq!((pinwheel.len(), pinwheel.features()), (1000, 2));
         let labels = pinwheel.labels().expect("classes");
         assert!((0..5).all(|class| labels.iter().filter(|label| **label == class).count() == 200));
+        // The authors' first three points, from their formulas in numpy 2.4.6.
+        let first = [-0.053_813_543_586_859_23, 1.306_446_594_234_432_8, 0.285_045_712_716_147];
+        assert!(pinwheel.inputs().iter().zip(first).all(|(a, b)| (a - b).abs() < 1e-12));
+        assert_eq!(labels[..3], [3, 3, 0]);
         // Radii are 1 ± 0.3: none beyond 5 deviations.
         assert!(pinwheel.inputs().chunks(2).all(|x| x[0].hypot(x[1]) < 2.6));
 

@@ -135,6 +135,19 @@ mod tests {
         }
     }
 
+    /// Rows printed by scikit-learn 1.9.1 for two splits with one seed, as the authors make them.
+    #[test]
+    fn the_test_rows_come_from_the_second_split() {
+        let inputs: Vec<f64> = (0..5300).map(f64::from).collect();
+        let data = Dataset::classification(inputs, 1, vec![0; 5300]).expect("data");
+        let loaded = Loaded { data, train: None };
+        let Rows { train, test } = rows(&problem("banana", "banana"), &loaded, 9).expect("splits");
+        assert_eq!((train.len(), test.len()), (265, 795));
+        assert_eq!(train.inputs().iter().sum::<f64>(), 751_281.0);
+        assert_eq!(test.inputs()[..4], [246.0, 284.0, 3111.0, 1487.0]);
+        assert_eq!(test.inputs().iter().sum::<f64>(), 2_067_293.0);
+    }
+
     #[test]
     fn images_are_balanced_and_a_prefix_nearly_so() {
         let labels: Vec<usize> = (0..1000).map(|i| i * i % 10).collect();
