@@ -4,6 +4,7 @@ pub mod datasets;
 pub mod demo;
 pub mod experiments;
 pub mod plot;
+pub mod preset;
 pub mod report;
 pub mod watch;
 pub mod workflow;

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use riemla::posterior::{BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
+use riemla_lab::preset::Preset;
 use riemla_lab::report::aligned;
-use riemla_lab::workflow::{DataFiles, Preset, SampleConfig, Sampled, sample};
+use riemla_lab::workflow::{DataFiles, SampleConfig, Sampled, sample};
 
 use super::shared::positive;
 use crate::interrupt::{code, stop_flag};

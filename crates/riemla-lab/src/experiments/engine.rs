@@ -200,11 +200,8 @@ impl Run<'_> {
     fn cell(&mut self, fitted: &Fitted<'_>, key: CellKey) -> Result<()> {
         let Ready { experiment, problem, .. } = *fitted.ready;
         let config = PosteriorConfig {
-            strength: key.preset.strength(),
-            integrator: key.preset.integrator(),
-            unfinished: key.preset.unfinished(),
             batch: problem.batch.filter(|_| key.method.batched()),
-            ..PosteriorConfig::new(key.method.method())
+            ..key.preset.config(key.method.method())
         };
         let new = |config| {
             Posterior::new(&fitted.fit.loss, fitted.rows.train.clone(), fitted.laplace.clone(), config)
