@@ -4,12 +4,14 @@
 use clap::{Parser, Subcommand};
 use riemla::posterior::Strength;
 
+use crate::commands::data::Data;
 use crate::commands::demo::Demo;
 use crate::commands::evaluate::Evaluate;
 use crate::commands::fit::Fit;
 use crate::commands::import::{Export, Import};
 use crate::commands::inspect::Inspect;
 use crate::commands::predict::Predict;
+use crate::commands::reproduce::Reproduce;
 use crate::commands::sample::Sample;
 use crate::commands::shell::{Completions, Man};
 use crate::commands::train::Train;
@@ -62,6 +64,8 @@ pub enum Command {
     Inspect(Inspect),
     Completions(Completions),
     Man(Man),
+    Data(Data),
+    Reproduce(Reproduce),
 }
 
 fn threads(text: &str) -> Result<usize, String> {

@@ -47,5 +47,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Completions(completions) => commands::shell::completions(completions),
         Command::Man(man) => commands::shell::man(man),
+        Command::Data(data) => commands::data::run(data, quiet),
+        Command::Reproduce(reproduce) => commands::reproduce::run(reproduce, quiet),
     }
 }

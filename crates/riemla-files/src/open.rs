@@ -141,6 +141,20 @@ impl Source {
         }
     }
 
+    /// Hands everything that is left to `take`, piece by piece.
+    pub fn for_each_piece(&mut self, mut take: impl FnMut(&[u8])) -> Result<()> {
+        loop {
+            let piece = match self.reader.fill_buf() {
+                Ok([]) => return Ok(()),
+                Ok(piece) => piece,
+                Err(error) => return Err(read_error(&self.file, "read it", error)),
+            };
+            take(piece);
+            let length = piece.len();
+            self.reader.consume(length);
+        }
+    }
+
     /// Whether nothing is left.
     pub(crate) fn at_end(&mut self) -> Result<bool> {
         match self.reader.fill_buf() {

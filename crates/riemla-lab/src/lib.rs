@@ -1,6 +1,8 @@
 //! Experiments, plots and reports of riemla.
 
+pub mod datasets;
 pub mod demo;
+pub mod experiments;
 pub mod plot;
 pub mod report;
 pub mod watch;

@@ -143,13 +143,15 @@ impl Table {
 
     fn head(&self) -> String {
         let mut html = format!("<thead><tr><th scope=\"col\">{}</th>", escape(&self.corner));
-        for column in &self.columns {
+        for (index, column) in self.columns.iter().enumerate() {
+            let texts = self.column(index).all(|cell| matches!(cell, Cell::Text(_) | Cell::Empty));
+            let class = if texts { " class=\"text\"" } else { "" };
             let hint = match column.better {
                 Better::Lower => " <span class=\"hint\" title=\"lower is better\">↓</span>",
                 Better::Higher => " <span class=\"hint\" title=\"higher is better\">↑</span>",
                 Better::Neither => "",
             };
-            let _ = write!(html, "<th scope=\"col\">{}{hint}</th>", escape(&column.title));
+            let _ = write!(html, "<th scope=\"col\"{class}>{}{hint}</th>", escape(&column.title));
         }
         html + "</tr></thead>"
     }

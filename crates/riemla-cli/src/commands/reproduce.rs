@@ -1,0 +1,207 @@
+//! `riemla reproduce`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use riemla_lab::datasets::DataDirs;
+use riemla_lab::experiments::{
+    self, BUILTIN, Experiment, Outcome, Preset, PriorName, Request, builtin, prepare, write_report,
+};
+
+use crate::interrupt::stop_flag;
+use crate::output as console;
+use crate::progress::Bar;
+use crate::{FAILED, INTERRUPTED};
+
+const AFTER_HELP: &str = "\
+Examples:
+  riemla reproduce list                   what there is, and what it takes
+  riemla reproduce all --quick            everything, small, in minutes
+  riemla reproduce banana --preset paper --preset calibrated --out results/banana
+  riemla reproduce banana --out results/banana --resume     after a kill, or to add presets and seeds
+  riemla reproduce my-banana.toml --out mine                a changed copy of experiments/banana.toml
+  riemla reproduce report results/banana                    the report again, from what is there
+
+Every draw is on disk before the next begins. Ctrl-C ends the run after the draws under way and writes
+the report of what is there; --resume goes on with the same bits as if nothing had happened.";
+
+/// Run the paper's experiments and lay their numbers beside the paper's
+///
+/// EXPERIMENT is a name from `riemla reproduce list`, the path of a TOML file, or `all`. Writes to DIR:
+///
+///   results.csv   means over seeds, with the columns of the paper's numbers and diagnostics
+///   runs.jsonl    one line per posterior and seed: settings, scores, counters
+///   report.html   tables beside the paper's, figures, claims; one file for the browser
+///   results.md    the tables as text
+///   samples/      every draw; fits/ every trained network; experiments/ what was run
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP, verbatim_doc_comment)]
+pub struct Reproduce {
+    /// Names or TOML files, `all`, `list`, or `report DIR`
+    #[arg(required = true, value_name = "EXPERIMENT")]
+    pub experiments: Vec<String>,
+
+    /// The small version of each experiment
+    #[arg(long)]
+    pub quick: bool,
+
+    /// How geodesics are run, for the methods that have them; may be given several times
+    /// [default: all three with --quick, otherwise paper and calibrated]
+    #[arg(long, value_name = "PRESET")]
+    pub preset: Vec<PresetArgument>,
+
+    /// Number of seeds [default: as in the experiment's file]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub seeds: Option<u64>,
+
+    /// Draws per posterior [default: as in the experiment's file]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub samples: Option<u64>,
+
+    /// Prior precision from the marginal likelihood, from the experiment's file, or both
+    #[arg(long, value_name = "PRIOR", default_value = "both")]
+    pub prior: PriorArgument,
+
+    /// Directory with the data sets [default: $RIEMLA_DATA_DIR, ../shared/data, data, or the user's]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+
+    /// Directory to write to, created if needed
+    #[arg(long, short, value_name = "DIR", default_value = "riemla-results")]
+    pub out: PathBuf,
+
+    /// Go on in a directory that holds results
+    #[arg(long)]
+    pub resume: bool,
+}
+
+/// A preset on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PresetArgument {
+    /// As the authors' code: Dormand-Prince at rtol 1e-6, atol 1e-3, strength 1
+    Paper,
+    /// The same geodesics solved properly
+    Converged,
+    /// The strength at which the virial ratio of the draws is 1
+    Calibrated,
+}
+
+/// A prior on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PriorArgument {
+    /// Maximum of the marginal likelihood
+    Optimized,
+    /// As in the experiment's file
+    Fixed,
+    /// One after the other
+    Both,
+}
+
+/// Lists, reports, or runs and reports.
+pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
+    let words: Vec<&str> = arguments.experiments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["list"] => {
+            console::print(&list()?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        ["report", directory] => {
+            let data = DataDirs::new(arguments.data_dir.as_deref());
+            return report(Path::new(directory), &data, quiet);
+        }
+        _ => {}
+    }
+    let request = request(arguments, &words)?;
+    prepare(&request.out, arguments.resume)?;
+    let stop = stop_flag(quiet)?;
+    let bar = Bar::new(quiet);
+    let begun = Instant::now();
+    let outcome = experiments::run(&request, stop, &bar);
+    bar.finish();
+    let outcome = outcome?;
+    report(&request.out, &request.data, quiet)?;
+    if !quiet {
+        eprintln!("{}", closing(&outcome, begun.elapsed().as_secs()));
+    }
+    outcome.failures.iter().for_each(|failure| eprintln!("error: {failure}"));
+    Ok(match outcome {
+        Outcome { interrupted: true, .. } => INTERRUPTED.into(),
+        Outcome { failures, .. } if !failures.is_empty() => FAILED.into(),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<ExitCode> {
+    let path = write_report(directory, data)?;
+    if !quiet {
+        eprintln!("Report: {}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn closing(outcome: &Outcome, seconds: u64) -> String {
+    let end = if outcome.interrupted { "Interrupted; continue with --resume" } else { "Done" };
+    format!("{end} after {} min {} s.", seconds / 60, seconds % 60)
+}
+
+fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
+    let mut experiments: Vec<Experiment> = Vec::new();
+    for word in words {
+        let names = if *word == "all" { BUILTIN.map(|(name, _)| name).to_vec() } else { vec![*word] };
+        for name in names {
+            let mut experiment = experiments::open(name)?.resolve(arguments.quick)?;
+            experiment.seeds = arguments.seeds.unwrap_or(experiment.seeds);
+            experiment.samples = arguments.samples.unwrap_or(experiment.samples);
+            experiments.retain(|other| other.name != experiment.name);
+            experiments.push(experiment);
+        }
+    }
+    Ok(Request {
+        experiments,
+        quick: arguments.quick,
+        presets: presets(arguments),
+        priors: match arguments.prior {
+            PriorArgument::Optimized => vec![PriorName::Optimized],
+            PriorArgument::Fixed => vec![PriorName::Fixed],
+            PriorArgument::Both => PriorName::ALL.to_vec(),
+        },
+        out: arguments.out.clone(),
+        data: DataDirs::new(arguments.data_dir.as_deref()),
+    })
+}
+
+fn presets(arguments: &Reproduce) -> Vec<Preset> {
+    if arguments.preset.is_empty() {
+        let all = arguments.quick;
+        return Preset::CHOICES.into_iter().filter(|preset| all || *preset != Preset::Converged).collect();
+    }
+    let named = |preset: &PresetArgument| match preset {
+        PresetArgument::Paper => Preset::Paper,
+        PresetArgument::Converged => Preset::Converged,
+        PresetArgument::Calibrated => Preset::Calibrated,
+    };
+    let mut presets: Vec<Preset> = arguments.preset.iter().map(named).collect();
+    presets.sort_unstable();
+    presets.dedup();
+    presets
+}
+
+/// What there is, and what it takes.
+fn list() -> anyhow::Result<String> {
+    let mut text = String::new();
+    for (name, _) in BUILTIN {
+        let experiment = builtin(name)?.resolve(false)?;
+        let mut data: Vec<&str> = experiment.problems.iter().map(|p| p.data.as_str()).collect();
+        data.extend(experiment.problems.iter().flat_map(|p| &p.out_of_distribution).map(String::as_str));
+        data.sort_unstable();
+        data.dedup();
+        let Experiment { title, seeds, samples, takes, .. } = &experiment;
+        text += &format!("{name:15} {title}\n{:15} {seeds} seeds, {samples} draws per posterior\n", "");
+        text +=
+            &format!("{:15} time: {}; memory: {}; data: {}\n", "", takes.time, takes.memory, data.join(", "));
+    }
+    text += "\nTimes are for one core, both priors and the presets paper and calibrated.\n";
+    Ok(text)
+}

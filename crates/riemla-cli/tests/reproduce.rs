@@ -1,0 +1,297 @@
+//! Runs `riemla reproduce` and `riemla data` as a user would: small runs, kills, a full disk.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A directory of its own for a test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("riemla-reproduce-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("temporary directory");
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn riemla(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_riemla"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn output(mut command: Command) -> Output {
+    command.output().expect("the program starts")
+}
+
+/// The pinwheel is generated: its experiment needs no data.
+const RUN: [&str; 9] = [
+    "reproduce",
+    "pinwheel",
+    "--quick",
+    "--prior",
+    "optimized",
+    "--preset",
+    "paper",
+    "--preset",
+    "calibrated",
+];
+
+fn reproduce(out: &Path, more: &[&str]) -> Command {
+    let mut command = riemla(&RUN);
+    command.arg("--out").arg(out).args(more);
+    command
+}
+
+/// Everything that must be the same: all files but the report and the log of times, with the times
+/// of results and records taken out.
+fn content(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    collect(out, out, &mut files);
+    files
+}
+
+fn collect(root: &Path, directory: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in fs::read_dir(directory).expect("lists") {
+        let path = entry.expect("entry").path();
+        if path.is_dir() {
+            collect(root, &path, files);
+            continue;
+        }
+        let name = path.strip_prefix(root).expect("inside").display().to_string();
+        let bytes = fs::read(&path).expect("reads");
+        let bytes = match name.as_str() {
+            "report.html" | "results.md" => continue,
+            "results.csv" => without_column(&text(&bytes), 11).into_bytes(),
+            _ if name == "runs.jsonl" || name.ends_with(".strength.json") => {
+                without_seconds(&text(&bytes)).into_bytes()
+            }
+            _ => bytes,
+        };
+        files.insert(name, bytes);
+    }
+}
+
+fn without_column(csv: &str, column: usize) -> String {
+    let line = |line: &str| {
+        let fields = line.split(',').enumerate().filter(|(i, _)| *i != column).map(|(_, field)| field);
+        fields.collect::<Vec<_>>().join(",")
+    };
+    csv.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// JSON with the numbers after "seconds" and "seconds_per_sample" taken out.
+fn without_seconds(json: &str) -> String {
+    let mut parts = json.split("\"seconds");
+    let mut kept = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        kept += part.find([',', '}', '\n']).map_or("", |end| &part[end..]);
+    }
+    kept
+}
+
+fn wait_for(child: &mut Child, ready: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(120) {
+        if ready() {
+            return true;
+        }
+        if child.try_wait().expect("a status").is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("nothing happened for two minutes");
+}
+
+#[test]
+fn a_killed_run_goes_on_with_the_same_bits_on_any_number_of_threads() {
+    let scratch = Scratch::new("kill");
+    let whole = scratch.0.join("whole");
+    let done = output(reproduce(&whole, &["--quiet", "--threads", "2"]));
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert!(done.stderr.is_empty());
+    let html = fs::read_to_string(whole.join("report.html")).expect("a report");
+    assert!(html.starts_with("<!doctype html>") && html.contains("riem-la, calibrated"));
+    assert!(html.contains("<svg"), "figures are drawn");
+
+    // Killed when the log of the paper's geodesics has a few draws, then when the strength of the
+    // other preset has just been found.
+    let killed = scratch.0.join("killed");
+    let place = killed.join("samples/pinwheel/seed-0/optimized");
+    // Header and two records of 605 weights.
+    let some_draws = || fs::metadata(place.join("paper/riem-la.log")).is_ok_and(|m| m.len() > 2 * 8 * 605);
+    let strength = || place.join("calibrated/riem-la.strength.json").is_file();
+    let kills: [(&dyn Fn() -> bool, &[&str]); 2] = [(&some_draws, &[]), (&strength, &["--resume"])];
+    for (ready, more) in kills {
+        let mut child =
+            reproduce(&killed, &["--threads", "1"]).args(more).spawn().expect("the program starts");
+        let caught = wait_for(&mut child, ready);
+        child.kill().expect("SIGKILL");
+        child.wait().expect("it ended");
+        assert!(caught, "the run was over before it could be killed");
+    }
+    let refused = output(reproduce(&killed, &[]));
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("--resume"), "{}", text(&refused.stderr));
+    let resumed = output(reproduce(&killed, &["--quiet", "--resume", "--threads", "1"]));
+    assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed.stderr));
+
+    let (whole, killed) = (content(&whole), content(&killed));
+    assert_eq!(whole.keys().collect::<Vec<_>>(), killed.keys().collect::<Vec<_>>());
+    for (name, bytes) in &whole {
+        assert!(killed[name] == *bytes, "{name} differs");
+    }
+    assert!(whole.keys().any(|name| name.ends_with("paper/riem-la/samples.safetensors")));
+    assert!(text(&whole["results.csv"]).lines().count() > 20);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_reports_what_is_there_and_resume_finishes() {
+    let scratch = Scratch::new("interrupt");
+    let out = scratch.0.join("out");
+    let mut child = reproduce(&out, &["--samples", "500"]).spawn().expect("the program starts");
+    let log = out.join("samples/pinwheel/seed-0/optimized/paper/riem-la.log");
+    assert!(wait_for(&mut child, || fs::metadata(&log).is_ok_and(|m| m.len() > 3 * 8 * 605)));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(130), "{}", text(&ended.stderr));
+    let html = fs::read_to_string(out.join("report.html")).expect("a report");
+    assert!(html.contains("Not all draws are there: pinwheel, seed 0, prior optimized, paper, riem-la"));
+    let records = fs::read_to_string(out.join("runs.jsonl")).expect("records");
+    assert!(records.lines().count() >= 4, "map, la, lin-la and what there is of riem-la");
+    // The report again, from what is saved.
+    fs::remove_file(out.join("report.html")).expect("removes");
+    let again = output({
+        let mut command = riemla(&["reproduce", "report"]);
+        command.arg(&out);
+        command
+    });
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert_eq!(fs::read_to_string(out.join("report.html")).expect("a report"), html);
+}
+
+#[test]
+fn lists_and_mistakes() {
+    let list = output(riemla(&["reproduce", "list"]));
+    for part in ["logistic", "regression-gap", "uci", "fashion-mnist", "ood", "batches", "time:", "memory:"] {
+        assert!(text(&list.stdout).contains(part), "{part}");
+    }
+    for (arguments, code, words) in [
+        (&["reproduce", "bananas"][..], 1, "fashion-mnist"),
+        (&["reproduce", "no/such.toml"], 1, "no/such.toml"),
+        (&["reproduce", "banana", "--seeds", "0"], 2, "--seeds"),
+        (&["reproduce", "banana", "--preset", "fast"], 2, "calibrated"),
+        (&["reproduce"], 2, "EXPERIMENT"),
+        (&["data", "fetch", "imagenet"], 1, "fashion_mnist"),
+        (&["data", "fetch"], 2, "NAME"),
+    ] {
+        let failed = output(riemla(arguments));
+        assert_eq!(failed.status.code(), Some(code), "{arguments:?}");
+        assert!(text(&failed.stderr).contains(words), "{arguments:?}: {}", text(&failed.stderr));
+    }
+}
+
+#[test]
+fn an_experiment_without_its_data_says_what_to_do() {
+    let scratch = Scratch::new("nodata");
+    let mut command = riemla(&["reproduce", "mnist", "--quick", "--quiet"]);
+    command.arg("--data-dir").arg(scratch.0.join("empty")).arg("--out").arg(scratch.0.join("out"));
+    let failed = output(command);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(text(&failed.stderr).contains("riemla data fetch mnist"), "{}", text(&failed.stderr));
+}
+
+#[test]
+fn data_are_listed_and_checked() {
+    let scratch = Scratch::new("data");
+    let data = |arguments: &[&str]| {
+        let mut command = riemla(arguments);
+        command.arg("--data-dir").arg(&scratch.0);
+        output(command)
+    };
+    let listed = text(&data(&["data", "list"]).stdout);
+    for part in ["CC BY-SA 4.0", "riemla data fetch kmnist", "generated", "origin:"] {
+        assert!(listed.contains(part), "{part}");
+    }
+    fs::write(scratch.0.join("banana.csv"), "x1,x2,label\n1,2,0\n").expect("writes");
+    let checked = data(&["data", "check"]);
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(text(&checked.stdout).contains("SHA-256"), "{}", text(&checked.stdout));
+    fs::remove_file(scratch.0.join("banana.csv")).expect("removes");
+    assert_eq!(data(&["data", "check"]).status.code(), Some(0));
+    assert_eq!(data(&["data", "check", "banana"]).status.code(), Some(1));
+}
+
+/// Serves the labels of a data set that does not exist in this repository: any file, so that the
+/// checksum is wrong; the point is what is left behind.
+fn serve(body: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.read(&mut [0; 4096]);
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn a_wrong_download_and_no_network_leave_nothing() {
+    let scratch = Scratch::new("fetch");
+    let nobody = "http://127.0.0.1:9".to_string();
+    for (mirror, words) in
+        [(serve(b"not an image".to_vec()), "nothing was kept"), (nobody, "check the network")]
+    {
+        let mut command = riemla(&["data", "fetch", "kmnist", "--quiet"]);
+        command.env("RIEMLA_DATA_MIRROR", &mirror).arg("--data-dir").arg(scratch.0.join("new"));
+        let failed = output(command);
+        assert_eq!(failed.status.code(), Some(1));
+        assert!(text(&failed.stderr).contains(words), "{}", text(&failed.stderr));
+        assert!(!scratch.0.join("new").exists());
+    }
+}
+
+/// A limit on the size of files stands for a full disk: writing fails half-way. Needs the real file,
+/// which is not part of the repository.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/kmnist");
+    let Ok(images) = fs::read(source.join("t10k-images-idx3-ubyte.gz")) else { return };
+    let scratch = Scratch::new("full");
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" data fetch kmnist --quiet --data-dir \"$1\"";
+    let failed = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_riemla")])
+        .arg(scratch.0.join("data"))
+        .env("RIEMLA_DATA_MIRROR", serve(images))
+        .stdin(Stdio::null())
+        .output()
+        .expect("sh runs");
+    assert_eq!(failed.status.code(), Some(1), "{}", text(&failed.stderr));
+    assert!(text(&failed.stderr).contains("cannot write it"), "{}", text(&failed.stderr));
+    let left = fs::read_dir(scratch.0.join("data/kmnist")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "a half-written file was left");
+}

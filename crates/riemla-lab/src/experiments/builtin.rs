@@ -1,0 +1,68 @@
+//! The experiments that come with the program.
+
+use std::path::Path;
+
+use super::{Experiment, ExperimentError, Result};
+
+/// Names and texts, in the order of the paper.
+pub const BUILTIN: [(&str, &str); 10] = [
+    ("logistic", include_str!("../../../../experiments/logistic.toml")),
+    ("regression", include_str!("../../../../experiments/regression.toml")),
+    ("regression-gap", include_str!("../../../../experiments/regression-gap.toml")),
+    ("banana", include_str!("../../../../experiments/banana.toml")),
+    ("pinwheel", include_str!("../../../../experiments/pinwheel.toml")),
+    ("uci", include_str!("../../../../experiments/uci.toml")),
+    ("mnist", include_str!("../../../../experiments/mnist.toml")),
+    ("fashion-mnist", include_str!("../../../../experiments/fashion-mnist.toml")),
+    ("ood", include_str!("../../../../experiments/ood.toml")),
+    ("batches", include_str!("../../../../experiments/batches.toml")),
+];
+
+/// The experiment of a name.
+pub fn builtin(name: &str) -> Result<Experiment> {
+    match BUILTIN.iter().find(|(known, _)| *known == name) {
+        Some((_, text)) => Experiment::parse(&format!("experiments/{name}.toml"), text),
+        None => {
+            let known = BUILTIN.map(|(name, _)| name).join(", ");
+            Err(ExperimentError::Unknown { name: name.into(), known })
+        }
+    }
+}
+
+/// An experiment by name, or from a TOML file if the argument is a path.
+pub fn open(name_or_path: &str) -> Result<Experiment> {
+    let path = Path::new(name_or_path);
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        return builtin(name_or_path);
+    }
+    let text = std::fs::read_to_string(path).map_err(ExperimentError::io(path, "read it"))?;
+    Experiment::parse(name_or_path, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_valid_and_come_back_from_their_own_text() {
+        for (name, _) in BUILTIN {
+            for quick in [false, true] {
+                let experiment = builtin(name).and_then(|e| e.resolve(quick)).expect("valid");
+                assert_eq!(experiment.name, name);
+                assert!(!experiment.problems.is_empty());
+                assert_eq!(Experiment::parse(name, &experiment.to_toml()).expect("reads"), experiment);
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_keys_and_names_are_refused() {
+        let text = BUILTIN[3].1.replace("seeds = 5", "seeds = 5\nsed = 3");
+        let error = Experiment::parse("banana.toml", &text).expect_err("unknown key").to_string();
+        assert!(error.contains("banana.toml") && error.contains("sed"), "{error}");
+        let error = builtin("bananas").expect_err("unknown").to_string();
+        assert!(error.contains("fashion-mnist"), "{error}");
+        let text = BUILTIN[3].1.replace("weight_decay = 1e-2", "weight_decay = 1e-2\nmomentum = 0.9");
+        assert!(Experiment::parse("banana.toml", &text).is_err());
+    }
+}

@@ -1,0 +1,303 @@
+//! Runs experiments: train, approximate, draw, score, write down.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use riemla::curvature::Laplace;
+use riemla::posterior::{Posterior, PosteriorConfig};
+
+use super::cell::{self, Drawn, Wanted};
+use super::config::Problem;
+use super::fit::{self, Fit};
+use super::layout::{CellPaths, write_text};
+use super::record::{CellKey, DrawSummary, ModelSummary, Records, RunRecord};
+use super::rows::{Rows, data_of, rows};
+use super::score::{Predictor, Score};
+use super::{Experiment, ExperimentError, MethodName, Preset, PriorName, Result};
+use crate::datasets::{DataDirs, load};
+use crate::watch::Watch;
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The experiments, resolved.
+    pub experiments: Vec<Experiment>,
+    /// Whether they are in their small versions.
+    pub quick: bool,
+    /// For the methods with geodesics.
+    pub presets: Vec<Preset>,
+    /// Which priors.
+    pub priors: Vec<PriorName>,
+    /// Where to write.
+    pub out: PathBuf,
+    /// Where the data are.
+    pub data: DataDirs,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Whether a stop was requested before all was done.
+    pub interrupted: bool,
+    /// What could not be done, and why.
+    pub failures: Vec<String>,
+}
+
+/// Runs all that is not done yet. The output directory must be there.
+pub fn run(request: &Request, stop: &AtomicBool, watch: &dyn Watch) -> Result<Outcome> {
+    let mut run =
+        Run { request, stop, watch, records: Records::open(&request.out)?, outcome: Outcome::default() };
+    for experiment in &request.experiments {
+        let file = request.out.join("experiments").join(format!("{}.toml", experiment.name));
+        write_text(&file, &experiment.to_toml())?;
+        run.experiment(experiment)?;
+    }
+    run.outcome.interrupted = stop.load(Ordering::Relaxed);
+    Ok(run.outcome)
+}
+
+struct Run<'a> {
+    request: &'a Request,
+    stop: &'a AtomicBool,
+    watch: &'a dyn Watch,
+    records: Records,
+    outcome: Outcome,
+}
+
+/// A problem with its data, ready for seeds.
+struct Ready<'a> {
+    experiment: &'a Experiment,
+    problem: &'a Problem,
+    /// Inputs of the data sets that a model should find strange.
+    strange: Vec<(String, Vec<f64>)>,
+}
+
+/// A trained problem under one seed and prior.
+struct Fitted<'a> {
+    ready: &'a Ready<'a>,
+    rows: &'a Rows,
+    fit: &'a Fit,
+    laplace: Arc<Laplace>,
+}
+
+impl Run<'_> {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn experiment(&mut self, experiment: &Experiment) -> Result<()> {
+        let posteriors = experiment.methods.iter().filter(|method| method.is_riemannian()).count();
+        let per_seed = posteriors * self.request.presets.len() * self.priors(experiment).len();
+        let draws = experiment.samples * experiment.seeds * (per_seed * experiment.problems.len()) as u64;
+        self.watch.begin(&experiment.name, draws);
+        for problem in &experiment.problems {
+            if self.stopped() {
+                return Ok(());
+            }
+            let result = self.problem(experiment, problem);
+            self.keep_going(&format!("{}: {}", experiment.name, problem.name), result)?;
+        }
+        Ok(())
+    }
+
+    /// A failure of one part is written down and does not stop the others.
+    fn keep_going(&mut self, what: &str, result: Result<()>) -> Result<()> {
+        match result {
+            Ok(()) | Err(ExperimentError::Interrupted) => Ok(()),
+            // Nothing can be kept any more.
+            Err(error @ ExperimentError::File(_)) => Err(error),
+            Err(error) => {
+                self.watch.note(&format!("{what}: {error}"));
+                self.outcome.failures.push(format!("{what}: {error}"));
+                Ok(())
+            }
+        }
+    }
+
+    fn problem(&mut self, experiment: &Experiment, problem: &Problem) -> Result<()> {
+        let todo = |run: &Self, seed: u64| {
+            run.cells(experiment, problem, seed).iter().any(|key| !run.is_done(experiment, problem, key))
+        };
+        let seeds: Vec<u64> = (0..experiment.seeds).filter(|seed| todo(self, *seed)).collect();
+        let done = self.cells(experiment, problem, 0).iter().filter(|key| key.method.is_riemannian()).count();
+        let skipped = (experiment.seeds - seeds.len() as u64) * done as u64 * experiment.samples;
+        (0..skipped).for_each(|_| self.watch.step());
+        if seeds.is_empty() {
+            return Ok(());
+        }
+        let loaded = data_of(problem, &self.request.data)?;
+        let mut strange = Vec::new();
+        for name in &problem.out_of_distribution {
+            strange.push((name.clone(), load(name, &self.request.data)?.data.inputs().to_vec()));
+        }
+        let ready = Ready { experiment, problem, strange };
+        for seed in seeds {
+            let rows = rows(problem, &loaded, seed)?;
+            let fit = fit::fit(&self.request.out, problem, &rows, seed, self.stop, self.watch)?;
+            for prior in self.priors(experiment) {
+                let laplace = Arc::new(fit.laplace(problem, &rows, prior)?);
+                let fitted = Fitted { ready: &ready, rows: &rows, fit: &fit, laplace };
+                self.prior(&fitted, seed, prior)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The priors asked for that the experiment has.
+    fn priors(&self, experiment: &Experiment) -> Vec<PriorName> {
+        let asked = self.request.priors.iter().copied();
+        asked.filter(|prior| experiment.priors.contains(prior)).collect()
+    }
+
+    /// The posteriors asked for, those without geodesics once.
+    fn cells(&self, experiment: &Experiment, problem: &Problem, seed: u64) -> Vec<CellKey> {
+        let mut keys = Vec::new();
+        for prior in self.priors(experiment) {
+            let plain = experiment.methods.iter().filter(|method| !method.is_riemannian());
+            let pairs = plain.map(|method| (Preset::Any, *method)).collect::<Vec<_>>();
+            let curved = experiment.methods.iter().filter(|method| method.is_riemannian());
+            let presets = &self.request.presets;
+            let more = presets.iter().flat_map(|preset| curved.clone().map(move |method| (*preset, *method)));
+            for (preset, method) in pairs.into_iter().chain(more) {
+                let (experiment, problem) = (experiment.name.clone(), problem.name.clone());
+                keys.push(CellKey { experiment, problem, seed, prior, preset, method });
+            }
+        }
+        keys
+    }
+
+    fn is_done(&self, experiment: &Experiment, problem: &Problem, key: &CellKey) -> bool {
+        let wanted = requested(experiment, key.method);
+        let complete = |record: &RunRecord| {
+            record.requested == wanted
+                && record.samples + record.failed >= wanted
+                && record.config == *problem
+        };
+        self.records.get(key).is_some_and(complete)
+    }
+
+    fn prior(&mut self, fitted: &Fitted<'_>, seed: u64, prior: PriorName) -> Result<()> {
+        let Ready { experiment, problem, .. } = *fitted.ready;
+        let keys = self.cells(experiment, problem, seed).into_iter().filter(|key| key.prior == prior);
+        for key in keys.collect::<Vec<_>>() {
+            if self.stopped() {
+                return Err(ExperimentError::Interrupted);
+            }
+            if self.is_done(experiment, problem, &key) {
+                if key.method.is_riemannian() {
+                    (0..experiment.samples).for_each(|_| self.watch.step());
+                }
+                continue;
+            }
+            let what = label(&key);
+            let result = self.cell(fitted, key);
+            self.keep_going(&what, result)?;
+        }
+        Ok(())
+    }
+
+    fn cell(&mut self, fitted: &Fitted<'_>, key: CellKey) -> Result<()> {
+        let Ready { experiment, problem, .. } = *fitted.ready;
+        let config = PosteriorConfig {
+            strength: key.preset.strength(),
+            integrator: key.preset.integrator(),
+            unfinished: key.preset.unfinished(),
+            batch: problem.batch.filter(|_| key.method.batched()),
+            ..PosteriorConfig::new(key.method.method())
+        };
+        let new = |config| {
+            Posterior::new(&fitted.fit.loss, fitted.rows.train.clone(), fitted.laplace.clone(), config)
+        };
+        let samples = requested(experiment, key.method);
+        let pair = (key.preset, key.method);
+        let paths = CellPaths::new(&self.request.out, &key.problem, key.seed, key.prior, pair);
+        let quiet = crate::watch::Silent;
+        let watch = if key.method.is_riemannian() { self.watch } else { &quiet };
+        let wanted = Wanted { paths: &paths, seed: key.seed, samples, stop: self.stop, watch };
+        let drawn = cell::draws(new(config.clone())?, &wanted)?;
+        if drawn.draws.is_empty() {
+            let Some((_, reason)) = drawn.failed.first() else { return Err(ExperimentError::Interrupted) };
+            return Err(ExperimentError::NoDraw { what: label(&key), reason: reason.clone() });
+        }
+        let thetas: Vec<&[f64]> = drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect();
+        let uncertain = key.method != MethodName::Map;
+        let virial = uncertain.then(|| new(config)?.virial_ratio(&thetas)).transpose()?;
+        let scores = scores(fitted, &key, thetas)?;
+        let summary = DrawSummary::new(&drawn, virial.filter(|ratio| ratio.is_finite()));
+        self.watch.note(&line(&key, &drawn, &summary, &scores));
+        let record = record(fitted, key, (samples, self.request.quick), drawn, (scores, summary));
+        self.records.put(record)?;
+        layout_done(&paths)
+    }
+}
+
+/// The seconds of a finished set are in its record now.
+fn layout_done(paths: &CellPaths) -> Result<()> {
+    if paths.log.is_file() { Ok(()) } else { super::layout::remove(&paths.seconds) }
+}
+
+/// The trained weights are one point: more draws would repeat it.
+fn requested(experiment: &Experiment, method: MethodName) -> u64 {
+    if method == MethodName::Map { 1 } else { experiment.samples }
+}
+
+fn scores(fitted: &Fitted<'_>, key: &CellKey, thetas: Vec<&[f64]>) -> Result<Vec<Score>> {
+    let Ready { experiment, problem, strange } = fitted.ready;
+    let (network, laplace) = (&*fitted.fit.network, &*fitted.laplace);
+    let predictor = Predictor { network, laplace, method: key.method.method(), thetas };
+    if strange.is_empty() {
+        return Ok(predictor.scores(&problem.name, &fitted.rows.test, experiment.bins)?);
+    }
+    let sets: Vec<(String, &[f64])> =
+        strange.iter().map(|(name, inputs)| (name.clone(), inputs.as_slice())).collect();
+    Ok(predictor.out_of_distribution(fitted.rows.test.inputs(), &sets)?)
+}
+
+fn record(
+    fitted: &Fitted<'_>,
+    key: CellKey,
+    (requested, quick): (u64, bool),
+    drawn: Drawn,
+    (scores, draws): (Vec<Score>, DrawSummary),
+) -> RunRecord {
+    let problem = fitted.ready.problem;
+    let laplace = &fitted.laplace;
+    let sigma_noise = match laplace.likelihood {
+        riemla::objective::Likelihood::Gaussian { sigma_noise } => Some(sigma_noise),
+        _ => None,
+    };
+    RunRecord {
+        riemla_version: env!("CARGO_PKG_VERSION").into(),
+        quick,
+        config: problem.clone(),
+        requested,
+        samples: drawn.draws.len() as u64,
+        failed: drawn.failed.len() as u64,
+        scores,
+        draws,
+        model: ModelSummary {
+            weights: laplace.theta.len(),
+            prior_precision: laplace.prior.scalar(),
+            sigma_noise,
+            log_marginal_likelihood: laplace.log_marginal_likelihood,
+            gradient_norm: laplace.gradient_norm,
+            training: fitted.fit.training.clone(),
+        },
+        found_strength: drawn.found,
+        key,
+    }
+}
+
+fn label(key: &CellKey) -> String {
+    let CellKey { problem, seed, prior, preset, method, .. } = key;
+    format!("{problem}, seed {seed}, prior {}, {}, {}", prior.name(), preset.name(), method.name())
+}
+
+/// One line for logs.
+fn line(key: &CellKey, drawn: &Drawn, summary: &DrawSummary, scores: &[Score]) -> String {
+    let first: Vec<String> = scores.iter().take(2).map(|s| format!("{} {:.4}", s.score, s.value)).collect();
+    let more = [("strength", summary.strength), ("virial ratio", summary.virial_ratio)];
+    let more: String = more.iter().filter_map(|(n, v)| v.map(|v| format!(", {n} {v:.3}"))).collect();
+    format!("{}: {} draws, {}{more}", label(key), drawn.draws.len(), first.join(", "))
+}

@@ -1,0 +1,199 @@
+//! The trained weights θ* of a problem: trained once per seed, kept on disk, shared by all presets.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
+use riemla::nn::Network;
+use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
+use riemla::train::{self, Schedule, StochasticLoss, TrainReport, TrainStatus};
+use riemla_files::{Existing, Model, TrainingRecord};
+use serde::{Deserialize, Serialize};
+
+use super::config::{NetworkChoice, Optimizer, Problem, Split, Training};
+use super::layout::{read_json, slug, write_json};
+use super::rows::{Rows, values};
+use super::{ExperimentError, PriorName, Result};
+use crate::watch::{Watch, training};
+
+/// A trained network.
+pub struct Fit {
+    /// The network.
+    pub network: Arc<Network>,
+    /// The loss on the training rows, under the prior that weight decay means.
+    pub loss: NetworkLoss,
+    /// The weights.
+    pub theta: Vec<f64>,
+    /// How training ended.
+    pub training: TrainingRecord,
+}
+
+/// Everything that the weights depend on: kept beside them, and compared when they are used again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Key {
+    data: String,
+    split: Split,
+    standardize: bool,
+    network: NetworkChoice,
+    likelihood: Likelihood,
+    training: Training,
+    seed: u64,
+}
+
+impl Key {
+    fn new(problem: &Problem, seed: u64) -> Self {
+        let Problem { data, split, standardize, network, likelihood, training, .. } = problem.clone();
+        // Only the test changes with these rows.
+        let training = Training { test_rows: None, ..training };
+        Self { data, split, standardize, network, likelihood, training, seed }
+    }
+}
+
+/// The directory of a problem's weights under a seed.
+pub fn directory(out: &Path, problem: &Problem, seed: u64) -> PathBuf {
+    let name = problem.fit.as_ref().unwrap_or(&problem.name);
+    out.join("fits").join(slug(name)).join(format!("seed-{seed}"))
+}
+
+/// The weights from disk, or trained and put there.
+pub fn fit(
+    out: &Path,
+    problem: &Problem,
+    rows: &Rows,
+    seed: u64,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Fit> {
+    let directory = directory(out, problem, seed);
+    let key_file = directory.with_extension("json");
+    let key = Key::new(problem, seed);
+    if let Some(found) = read_json::<Key>(&key_file)? {
+        if found != key {
+            let what = format!("training of {}", problem.name);
+            return Err(ExperimentError::Changed { file: key_file, what });
+        }
+        let model = Model::read(&directory)?;
+        let training = model.training.ok_or_else(|| ExperimentError::Damaged {
+            file: directory.clone(),
+            message: "it does not say how it was trained".into(),
+        })?;
+        return assemble(problem, rows, model.theta, training);
+    }
+    watch.note(&format!("{}: training, seed {seed}", problem.name));
+    let fit = train_new(problem, rows, seed, stop)?;
+    let model = Model {
+        network: fit.network.spec().clone(),
+        likelihood: problem.likelihood,
+        prior_precision: PriorPrecision::Scalar(fit.loss.prior().scalar().unwrap_or_default()),
+        encoding: None,
+        training: Some(fit.training.clone()),
+        theta: fit.theta.clone(),
+    };
+    model.write(&directory, Existing::Replace)?;
+    write_json(&key_file, &key)?;
+    Ok(fit)
+}
+
+/// The loss whose gradient the authors' optimiser follows.
+fn loss(problem: &Problem, rows: &Rows) -> Result<NetworkLoss> {
+    let network = Arc::new(Network::new(&problem.network.spec())?);
+    let prior = Prior::isotropic(problem.training.weight_decay, network.dim())?;
+    Ok(NetworkLoss::new(network, &rows.train, problem.likelihood, prior)?)
+}
+
+fn assemble(problem: &Problem, rows: &Rows, theta: Vec<f64>, training: TrainingRecord) -> Result<Fit> {
+    let loss = loss(problem, rows)?;
+    Ok(Fit { network: loss.network().clone(), loss, theta, training })
+}
+
+fn train_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Result<Fit> {
+    let loss = loss(problem, rows)?;
+    let mut theta = loss.network().initialize(seed);
+    let report = optimize(problem, rows, &loss, &mut theta, (seed, stop))?;
+    if stop.load(Ordering::Relaxed) || report.status == TrainStatus::Stopped {
+        return Err(ExperimentError::Interrupted);
+    }
+    if report.status == TrainStatus::NonFinite {
+        return Err(ExperimentError::Diverged { problem: problem.name.clone(), seed });
+    }
+    // Of the sum over all data, whatever the optimiser looked at.
+    let mut gradient = vec![0.0; theta.len()];
+    let value = loss.value_and_gradient(&theta, &mut gradient);
+    let training = TrainingRecord {
+        method: format!("{:?}", problem.training.optimizer).to_lowercase(),
+        seed: Some(seed),
+        samples: rows.train.len(),
+        loss: value,
+        gradient_norm: gradient.iter().map(|g| g * g).sum::<f64>().sqrt(),
+        iterations: report.iterations,
+        status: format!("{:?}", report.status),
+        held_out: None,
+    };
+    Ok(Fit { network: loss.network().clone(), loss, theta, training })
+}
+
+fn optimize(
+    problem: &Problem,
+    rows: &Rows,
+    loss: &NetworkLoss,
+    theta: &mut [f64],
+    (seed, stop): (u64, &AtomicBool),
+) -> Result<TrainReport> {
+    let Training { learning_rate, cosine, epochs, weight_decay, .. } = problem.training;
+    let learning_rate =
+        if cosine { Schedule::Cosine { initial: learning_rate } } else { Schedule::Constant(learning_rate) };
+    let mut observer = training(stop, &crate::watch::Silent);
+    Ok(match problem.training.optimizer {
+        Optimizer::GradientDescent => {
+            let config = train::GradientDescent { learning_rate, epochs, ..Default::default() };
+            train::gradient_descent(loss, theta, &config, &mut observer)?
+        }
+        Optimizer::Adam => {
+            let config = train::Adam { learning_rate, epochs, ..Default::default() };
+            train::adam(loss, theta, &config, &mut observer)?
+        }
+        Optimizer::Lbfgs => train::lbfgs(loss, theta, &train::Lbfgs::default(), &mut observer)?,
+        Optimizer::Sgd => {
+            let n = rows.train.len();
+            let batch_size = problem.training.batch_size.unwrap_or(n).min(n);
+            // One step follows the sum over its batch plus weight decay; ours the estimate of the
+            // whole loss, N/B times that. The same decay per step is N/B times the prior.
+            let share = batch_size as f64 / n as f64;
+            let prior = Prior::isotropic(weight_decay / share, theta.len())?;
+            let (network, data) = (loss.network().clone(), rows.train.clone());
+            let stochastic = StochasticLoss::new(network, data, problem.likelihood, prior)?;
+            let rule = train::Rule::Sgd { momentum: 0.0 };
+            let config =
+                train::MiniBatch { rule, learning_rate, epochs, batch_size, seed, gradient_scale: share };
+            train::minibatch(&stochastic, theta, &config, &mut observer)?
+        }
+    })
+}
+
+impl Fit {
+    /// The Laplace approximation under a prior. θ* stays; all presets share it.
+    ///
+    /// With a fixed prior the noise of a regression is the root mean square of the training errors:
+    /// optimising the noise alone would need a search of its own, and ends close to it.
+    pub fn laplace(&self, problem: &Problem, rows: &Rows, prior: PriorName) -> Result<Laplace> {
+        let choice = match prior {
+            PriorName::Optimized => PriorChoice::Optimize,
+            PriorName::Fixed => PriorChoice::Fixed(PriorPrecision::Scalar(problem.fixed_prior)),
+        };
+        let config =
+            LaplaceConfig { prior: choice, subset: problem.subset.clone(), ..LaplaceConfig::default() };
+        if let (PriorName::Fixed, Likelihood::Gaussian { .. }) = (prior, problem.likelihood) {
+            let sigma_noise = self.training_error(rows)?;
+            let likelihood = Likelihood::Gaussian { sigma_noise };
+            let loss = self.loss.with(likelihood, self.loss.prior().clone())?;
+            return Ok(Laplace::fit(&loss, &self.theta, &config)?);
+        }
+        Ok(Laplace::fit(&self.loss, &self.theta, &config)?)
+    }
+
+    fn training_error(&self, rows: &Rows) -> Result<f64> {
+        let outputs = riemla::predict::outputs(&self.network, &[&self.theta], rows.train.inputs())?;
+        Ok(riemla::score::rmse(&outputs[0], values(&rows.train))?)
+    }
+}

@@ -1,0 +1,32 @@
+//! The experiments of the paper: described by TOML files, run in parts that survive a kill, reported.
+
+mod builtin;
+mod cell;
+mod config;
+mod engine;
+mod error;
+mod fit;
+mod layout;
+mod names;
+mod paper;
+mod record;
+mod report;
+mod resolve;
+mod results;
+mod rows;
+mod score;
+
+pub use builtin::{BUILTIN, builtin, open};
+pub use config::{Experiment, Figure, NetworkChoice, Optimizer, Problem, Quick, Split, Takes, Training};
+pub use engine::{Outcome, Request, run};
+pub use error::ExperimentError;
+pub use layout::prepare;
+pub use names::{MethodName, Preset, PriorName};
+pub use paper::{PAPER_RESULTS, PaperRow, paper_rows};
+pub use record::{CellKey, DrawSummary, ModelSummary, Records, RunRecord};
+pub use report::write_report;
+pub use results::{ResultRow, result_rows, results_csv};
+pub use score::Score;
+
+/// Results of this module.
+pub type Result<T> = std::result::Result<T, ExperimentError>;

@@ -1,0 +1,175 @@
+//! `runs.jsonl`: one line per posterior and seed, with all that is known of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use riemla::geometry::{Counters, Status};
+use riemla::posterior::Draw;
+use riemla_files::TrainingRecord;
+use serde::{Deserialize, Serialize};
+
+use super::cell::{Drawn, FoundStrength};
+use super::config::Problem;
+use super::layout::write_text;
+use super::score::Score;
+use super::{ExperimentError, MethodName, Preset, PriorName, Result};
+
+/// Which posterior a line is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CellKey {
+    /// The experiment.
+    pub experiment: String,
+    /// The problem: the column `train_set` of results.
+    pub problem: String,
+    /// The seed.
+    pub seed: u64,
+    /// The prior.
+    pub prior: PriorName,
+    /// The preset.
+    pub preset: Preset,
+    /// The method.
+    pub method: MethodName,
+}
+
+/// One line of `runs.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Which posterior.
+    #[serde(flatten)]
+    pub key: CellKey,
+    /// Version of this program.
+    pub riemla_version: String,
+    /// Whether this is the small version of the experiment.
+    pub quick: bool,
+    /// Data, network, training, batches.
+    pub config: Problem,
+    /// Draws asked for.
+    pub requested: u64,
+    /// Draws made.
+    pub samples: u64,
+    /// Draws that failed.
+    pub failed: u64,
+    /// Scores.
+    pub scores: Vec<Score>,
+    /// What the draws are like.
+    pub draws: DrawSummary,
+    /// The model.
+    pub model: ModelSummary,
+    /// How the strength was found, if by a rule.
+    pub found_strength: Option<FoundStrength>,
+}
+
+/// What the draws of a posterior are like.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DrawSummary {
+    /// Strength of the metric.
+    pub strength: Option<f64>,
+    /// Mean of (θ − θ*)·∇L(θ)/K; 1 for exact draws.
+    pub virial_ratio: Option<f64>,
+    /// Mean relative change of the speed along a geodesic.
+    pub speed_drift: Option<f64>,
+    /// Fraction of draws whose first geodesic did not reach its end.
+    pub unfinished_fraction: Option<f64>,
+    /// Mean gradients per draw, without the search for the strength.
+    pub gradients_per_sample: Option<f64>,
+    /// Mean seconds per draw on its thread, without the search for the strength.
+    pub seconds_per_sample: Option<f64>,
+    /// All work of the draws.
+    pub counters: Option<Counters>,
+}
+
+impl DrawSummary {
+    /// Of draws; the virial ratio is computed elsewhere.
+    pub fn new(drawn: &Drawn, virial_ratio: Option<f64>) -> Self {
+        let summaries: Vec<_> = drawn.draws.iter().filter_map(|draw: &Draw| draw.geodesic).collect();
+        let plain = Self {
+            virial_ratio,
+            seconds_per_sample: drawn.seconds_per_sample,
+            strength: drawn.strength,
+            ..Self::default()
+        };
+        if summaries.is_empty() {
+            return plain;
+        }
+        let n = summaries.len() as f64;
+        let mut counters = Counters::default();
+        summaries.iter().for_each(|summary| counters += summary.counters);
+        let unfinished = summaries.iter().filter(|s| s.status != Status::Reached || s.attempts > 1).count();
+        let drift = summaries.iter().map(|s| s.diagnostics.speed_drift).filter(|drift| drift.is_finite());
+        Self {
+            speed_drift: Some(drift.sum::<f64>() / n),
+            unfinished_fraction: Some(unfinished as f64 / n),
+            gradients_per_sample: Some(counters.gradients as f64 / n),
+            counters: Some(counters),
+            ..plain
+        }
+    }
+}
+
+/// The trained network and its Laplace approximation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelSummary {
+    /// Number of weights.
+    pub weights: usize,
+    /// Prior precision in force.
+    pub prior_precision: Option<f64>,
+    /// Noise in force.
+    pub sigma_noise: Option<f64>,
+    /// Log marginal likelihood.
+    pub log_marginal_likelihood: Option<f64>,
+    /// Norm of the loss's gradient at θ* under that prior.
+    pub gradient_norm: f64,
+    /// How θ* was trained.
+    pub training: TrainingRecord,
+}
+
+/// All lines, in the order of their keys.
+#[derive(Debug, Clone, Default)]
+pub struct Records {
+    path: PathBuf,
+    records: Vec<RunRecord>,
+}
+
+impl Records {
+    /// Reads `runs.jsonl` of a directory, if it is there.
+    pub fn open(out: &Path) -> Result<Self> {
+        let path = out.join("runs.jsonl");
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(ExperimentError::io(&path, "read it")(error)),
+        };
+        let parse = |(number, line): (usize, &str)| {
+            serde_json::from_str(line).map_err(|error| ExperimentError::Damaged {
+                file: path.clone(),
+                message: format!("line {}: {error}", number + 1),
+            })
+        };
+        let records = text.lines().enumerate().map(parse).collect::<Result<_>>()?;
+        Ok(Self { path, records })
+    }
+
+    /// All lines.
+    pub fn as_slice(&self) -> &[RunRecord] {
+        &self.records
+    }
+
+    /// The line of a posterior.
+    pub fn get(&self, key: &CellKey) -> Option<&RunRecord> {
+        self.records.iter().find(|record| record.key == *key)
+    }
+
+    /// Adds a line, or replaces that of the same posterior, and writes the file in one step.
+    pub fn put(&mut self, record: RunRecord) -> Result<()> {
+        self.records.retain(|other| other.key != record.key);
+        self.records.push(record);
+        self.records.sort_by(|a, b| a.key.cmp(&b.key));
+        let line = |record: &RunRecord| serde_json::to_string(record).map(|line| line + "\n");
+        let text = self.records.iter().map(line).collect::<std::result::Result<String, _>>();
+        let text = text.map_err(|error| ExperimentError::Damaged {
+            file: self.path.clone(),
+            message: error.to_string(),
+        })?;
+        write_text(&self.path, &text)
+    }
+}

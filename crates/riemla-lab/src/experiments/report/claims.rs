@@ -1,0 +1,154 @@
+//! The paper's claims, each with yes or no and the numbers.
+
+use super::super::{MethodName, Preset, PriorName};
+use super::document::{Block, Section, TextTable};
+use super::numbers::{Number, Numbers, Place, shown};
+
+const INTRO: &str = "Yes or no by the means alone, with the numbers that decide. The column \"published\" \
+judges the paper's own tables in the same way.";
+
+/// Sets of the claims about the negative log-likelihood.
+const SETS: [&str; 9] = [
+    "banana",
+    "vehicle",
+    "glass",
+    "ionosphere",
+    "waveform",
+    "australian",
+    "breast_cancer",
+    "mnist",
+    "fashion_mnist",
+];
+const STRANGE: [(&str, &str); 6] = [
+    ("mnist", "fashion_mnist"),
+    ("mnist", "emnist"),
+    ("mnist", "kmnist"),
+    ("fashion_mnist", "mnist"),
+    ("fashion_mnist", "emnist"),
+    ("fashion_mnist", "kmnist"),
+];
+
+/// Where numbers are taken from.
+type Source<'a> = dyn Fn(Place<'_>, MethodName) -> Option<Number> + 'a;
+
+/// A verdict with its numbers; none where a number is missing.
+type Verdict = Option<(bool, String)>;
+
+/// The section of all claims that we have numbers for.
+pub fn section(numbers: &Numbers<'_>) -> Section {
+    let mut section = Section::new("The paper's claims", INTRO);
+    let tables = [
+        ("RIEM-LA has a lower NLL than LA and LIN-LA.", nll_claims(numbers)),
+        (
+            "RIEM-LA depends less on the prior than LIN-LA: NLL with the prior fixed less NLL with it optimised.",
+            prior_claims(numbers),
+        ),
+        ("Batches help LIN-RIEM-LA (NLL).", batch_claims(numbers)),
+        (
+            "RIEM-LA recognises strange images best (AUROC, among MAP, LA, LIN-LA and itself).",
+            ood_claims(numbers),
+        ),
+    ];
+    for (caption, rows) in tables {
+        let mut columns = vec!["published".to_string()];
+        columns.extend(numbers.presets().iter().map(|preset| format!("ours, {}", preset.name())));
+        let (corner, caption) = ("where".into(), caption.into());
+        section.push(Block::Table(TextTable { corner, columns, rows, caption }));
+    }
+    section
+}
+
+/// One row: the paper's verdict, and ours per preset; none without any of ours.
+fn row(
+    numbers: &Numbers<'_>,
+    name: String,
+    judge: &dyn Fn(&Source<'_>) -> Verdict,
+) -> Option<(String, Vec<String>)> {
+    let text = |verdict: Verdict| {
+        verdict.map_or("–".into(), |(yes, why)| format!("{}: {why}", if yes { "yes" } else { "no" }))
+    };
+    let ours: Vec<Verdict> = numbers
+        .presets()
+        .into_iter()
+        .map(|preset| judge(&|at, method| numbers.ours(at, method, preset)))
+        .collect();
+    ours.iter().any(Option::is_some).then(|| {
+        let mut cells = vec![text(judge(&|at, method| numbers.published(at, method)))];
+        cells.extend(ours.into_iter().map(text));
+        (name, cells)
+    })
+}
+
+fn nll(set: &str, prior: PriorName) -> Place<'_> {
+    Place { train_set: set, test_set: set, prior, score: "nll" }
+}
+
+fn nll_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
+    let mut rows = Vec::new();
+    for prior in PriorName::ALL {
+        for set in SETS {
+            let judge = |source: &Source<'_>| {
+                let at = nll(set, prior);
+                let [riemannian, la, linear] =
+                    [MethodName::RiemLa, MethodName::La, MethodName::LinLa].map(|m| source(at, m));
+                let (riemannian, la, linear) = (riemannian?, la?, linear?);
+                let best = riemannian.mean < la.mean.min(linear.mean);
+                let why = [riemannian, la, linear].map(|n| shown("nll", Number { error: None, ..n }));
+                Some((best, format!("{} against {} and {}", why[0], why[1], why[2])))
+            };
+            rows.extend(row(numbers, format!("{set}, prior {}", prior.name()), &judge));
+        }
+    }
+    rows
+}
+
+fn prior_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
+    let judge = |set: &str, source: &Source<'_>| {
+        let change = |method| {
+            let [optimized, fixed] = PriorName::ALL.map(|prior| source(nll(set, prior), method));
+            Some(fixed?.mean - optimized?.mean)
+        };
+        let (ours, linear) = (change(MethodName::RiemLa)?, change(MethodName::LinLa)?);
+        Some((ours.abs() < linear.abs(), format!("{ours:+.3} against {linear:+.3}")))
+    };
+    SETS.iter().filter_map(|set| row(numbers, (*set).into(), &|source| judge(set, source))).collect()
+}
+
+fn batch_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
+    let mut rows = Vec::new();
+    for prior in PriorName::ALL {
+        for set in ["banana", "mnist", "fashion_mnist"] {
+            let judge = |source: &Source<'_>| {
+                let batches = source(nll(set, prior), MethodName::LinRiemLaBatches)?.mean;
+                let all = source(nll(set, prior), MethodName::LinRiemLa)?.mean;
+                Some((batches < all, format!("{batches:.3} against {all:.3}")))
+            };
+            rows.extend(row(numbers, format!("{set}, prior {}", prior.name()), &judge));
+        }
+    }
+    rows
+}
+
+fn ood_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
+    let mut rows = Vec::new();
+    for prior in PriorName::ALL {
+        for (train_set, test_set) in STRANGE {
+            let judge = |source: &Source<'_>| {
+                let at = Place { train_set, test_set, prior, score: "auroc" };
+                let ours = source(at, MethodName::RiemLa)?.mean;
+                let others = [MethodName::Map, MethodName::La, MethodName::LinLa];
+                let others = others.map(|m| source(at, m).map(|n| (n.mean, m)));
+                let rival = others.into_iter().flatten().max_by(|a, b| a.0.total_cmp(&b.0))?;
+                Some((ours > rival.0, format!("{ours:.3} against {:.3} ({})", rival.0, rival.1.name())))
+            };
+            let name = format!("{train_set} and {test_set}, prior {}", prior.name());
+            rows.extend(row(numbers, name, &judge));
+        }
+    }
+    rows
+}
+
+/// The presets' names, for texts.
+pub fn names(presets: &[Preset]) -> String {
+    presets.iter().map(|preset| preset.name()).collect::<Vec<_>>().join(", ")
+}

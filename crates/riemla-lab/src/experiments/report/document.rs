@@ -1,0 +1,144 @@
+//! What a report says, before it becomes HTML or Markdown.
+
+use std::fmt::Write as _;
+
+use crate::report::{Cell, Column, Report, Table};
+
+/// A table of short texts.
+#[derive(Debug, Clone, Default)]
+pub struct TextTable {
+    /// Heading of the row names.
+    pub corner: String,
+    /// Headings.
+    pub columns: Vec<String>,
+    /// Name and cells of each row.
+    pub rows: Vec<(String, Vec<String>)>,
+    /// What it shows.
+    pub caption: String,
+}
+
+/// A part of a section.
+pub enum Block {
+    /// A paragraph.
+    Text(String),
+    /// A table.
+    Table(TextTable),
+    /// Drawings side by side, with captions. Only in HTML.
+    Figures(Vec<(String, String)>),
+}
+
+/// A titled part of the report.
+pub struct Section {
+    /// Heading.
+    pub title: String,
+    /// What it is about.
+    pub intro: String,
+    /// Its parts.
+    pub blocks: Vec<Block>,
+}
+
+impl Section {
+    /// A section without parts.
+    pub fn new(title: impl Into<String>, intro: impl Into<String>) -> Self {
+        Self { title: title.into(), intro: intro.into(), blocks: Vec::new() }
+    }
+
+    /// Adds a part, unless it is an empty table or no figures.
+    pub fn push(&mut self, block: Block) {
+        let empty = match &block {
+            Block::Table(table) => table.rows.is_empty(),
+            Block::Figures(figures) => figures.is_empty(),
+            Block::Text(text) => text.is_empty(),
+        };
+        if !empty {
+            self.blocks.push(block);
+        }
+    }
+}
+
+/// The page.
+pub fn html(title: &str, sections: Vec<Section>) -> String {
+    let mut report = Report::new(title);
+    for section in sections {
+        report.section(section.title, section.intro);
+        for block in section.blocks {
+            match block {
+                Block::Text(text) => report.text(text),
+                Block::Table(table) => report.table(&html_table(&table), table.caption.clone()),
+                Block::Figures(figures) => report.grid(figures),
+            };
+        }
+    }
+    report.to_html()
+}
+
+fn html_table(table: &TextTable) -> Table {
+    let columns = table.columns.iter().map(|title| Column::new(title.as_str())).collect();
+    let mut html = Table::new(table.corner.as_str(), columns);
+    for (name, cells) in &table.rows {
+        html.row(name.as_str(), cells.iter().map(|cell| Cell::Text(cell.clone())).collect());
+    }
+    html
+}
+
+/// The same as Markdown, without figures.
+pub fn markdown(title: &str, sections: &[Section]) -> String {
+    let mut text = format!("# {title}\n");
+    for section in sections {
+        let is_table = |block: &Block| matches!(block, Block::Table(_));
+        let is_figure = |block: &Block| matches!(block, Block::Figures(_));
+        if section.blocks.iter().any(is_figure) && !section.blocks.iter().any(is_table) {
+            continue;
+        }
+        let _ = write!(text, "\n## {}\n", section.title);
+        if !section.intro.trim().is_empty() {
+            let _ = write!(text, "\n{}\n", section.intro.trim());
+        }
+        for block in &section.blocks {
+            match block {
+                Block::Text(paragraph) => {
+                    let _ = write!(text, "\n{paragraph}\n");
+                }
+                Block::Table(table) => text += &markdown_table(table),
+                Block::Figures(_) => {}
+            }
+        }
+    }
+    text
+}
+
+fn markdown_table(table: &TextTable) -> String {
+    let escape = |cell: &str| cell.replace('|', "\\|");
+    let caption = if table.caption.is_empty() { String::new() } else { format!("\n{}\n", table.caption) };
+    let mut text = format!("{caption}\n| {} |", escape(&table.corner));
+    table.columns.iter().for_each(|column| text += &format!(" {} |", escape(column)));
+    text += &format!("\n|{}\n", "---|".repeat(table.columns.len() + 1));
+    for (name, cells) in &table.rows {
+        text += &format!("| {} |", escape(name));
+        cells.iter().for_each(|cell| text += &format!(" {} |", escape(cell)));
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_hold_the_same_table() {
+        let table = TextTable {
+            corner: "method".into(),
+            columns: vec!["nll".into()],
+            rows: vec![("la | x".into(), vec!["0.700 ± 0.003".into()])],
+            caption: "A table.".into(),
+        };
+        let mut section = Section::new("Numbers", "");
+        section.push(Block::Table(table));
+        section.push(Block::Figures(vec![]));
+        let text = markdown("Title", std::slice::from_ref(&section));
+        assert!(text.contains("| method | nll |\n|---|---|\n| la \\| x | 0.700 ± 0.003 |"), "{text}");
+        let page = html("Title", vec![section]);
+        assert!(page.contains("0.700 ± 0.003") && page.contains("A table."));
+    }
+}

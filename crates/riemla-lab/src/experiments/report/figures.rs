@@ -1,0 +1,161 @@
+//! Figures from saved draws: the first seed of every experiment that has any.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use riemla::curvature::Laplace;
+use riemla_files::samples::{SAMPLES_FILE, read_samples};
+
+use super::super::config::{Figure, Problem};
+use super::super::fit::{self, Fit};
+use super::super::layout::CellPaths;
+use super::super::record::CellKey;
+use super::super::rows::{Rows, data_of, rows};
+use super::super::score::Predictor;
+use super::super::{Experiment, MethodName, Preset, PriorName, Records, Result};
+use super::document::{Block, Section};
+use super::{bands, logistic, maps};
+use crate::datasets::DataDirs;
+use crate::watch::Silent;
+
+/// Draws that a figure is made of, as in the paper.
+const DRAWS: usize = 50;
+/// The seed that is drawn.
+const SEED: u64 = 0;
+
+/// Where saved things are.
+pub struct Saved<'a> {
+    /// The output directory.
+    pub out: &'a Path,
+    /// The data.
+    pub data: &'a DataDirs,
+    /// What was run.
+    pub records: &'a Records,
+}
+
+/// A trained problem with the draws of one prior.
+pub struct Drawn {
+    /// The problem.
+    pub problem: Problem,
+    /// Its rows.
+    pub rows: Rows,
+    /// Its weights.
+    pub fit: Fit,
+    /// The approximation.
+    pub laplace: Arc<Laplace>,
+    /// The prior.
+    pub prior: PriorName,
+    /// Draws by preset and method, in the order of tables.
+    pub sets: Vec<(Preset, MethodName, Vec<Vec<f64>>)>,
+}
+
+impl Drawn {
+    /// Predictions of one set of draws.
+    pub fn predictor<'a>(&'a self, method: MethodName, thetas: &'a [Vec<f64>]) -> Predictor<'a> {
+        let thetas = thetas.iter().take(DRAWS).map(Vec::as_slice).collect();
+        Predictor { network: &self.fit.network, laplace: &self.laplace, method: method.method(), thetas }
+    }
+
+    /// The name of a set, for titles.
+    pub fn title(preset: Preset, method: MethodName) -> String {
+        if preset == Preset::Any {
+            method.name().into()
+        } else {
+            format!("{}, {}", method.name(), preset.name())
+        }
+    }
+}
+
+/// The figures of an experiment; what cannot be drawn is said.
+pub fn section(saved: &Saved<'_>, experiment: &Experiment) -> Option<Section> {
+    if experiment.figure == Figure::None {
+        return None;
+    }
+    let mut section = Section::new(format!("Figures: {}", experiment.title), intro(experiment.figure));
+    match blocks(saved, experiment) {
+        Ok(blocks) => blocks.into_iter().for_each(|block| section.push(block)),
+        Err(error) => section.push(Block::Text(format!("Nothing can be drawn: {error}"))),
+    }
+    (!section.blocks.is_empty()).then_some(section)
+}
+
+fn blocks(saved: &Saved<'_>, experiment: &Experiment) -> Result<Vec<Block>> {
+    let mut all = Vec::new();
+    for problem in &experiment.problems {
+        for prior in PriorName::ALL {
+            all.extend(load(saved, experiment, problem, prior)?);
+        }
+    }
+    let mut blocks = Vec::new();
+    if experiment.figure == Figure::BatchSizes {
+        return bands::batch_sizes(&all);
+    }
+    for drawn in &all {
+        let prior = drawn.prior.name();
+        blocks.push(Block::Text(format!("{}, prior {prior}:", drawn.problem.name)));
+        blocks.push(Block::Figures(match experiment.figure {
+            Figure::ConfidenceMaps => maps::maps(drawn)?,
+            Figure::Logistic => logistic::figures(drawn)?,
+            _ => bands::bands(drawn)?,
+        }));
+    }
+    Ok(blocks)
+}
+
+/// The draws of a problem under a prior, if there are any.
+fn load(
+    saved: &Saved<'_>,
+    experiment: &Experiment,
+    problem: &Problem,
+    prior: PriorName,
+) -> Result<Option<Drawn>> {
+    let mut sets = Vec::new();
+    for preset in [Preset::Any, Preset::Paper, Preset::Converged, Preset::Calibrated] {
+        for &method in &experiment.methods {
+            let key = CellKey {
+                experiment: experiment.name.clone(),
+                problem: problem.name.clone(),
+                seed: SEED,
+                prior,
+                preset,
+                method,
+            };
+            let paths = CellPaths::new(saved.out, &problem.name, SEED, prior, (preset, method));
+            if saved.records.get(&key).is_some() && paths.samples.join(SAMPLES_FILE).is_file() {
+                let draws = read_samples(&paths.samples)?.draws;
+                sets.push((preset, method, draws.into_iter().map(|draw| draw.theta).collect()));
+            }
+        }
+    }
+    if sets.is_empty() {
+        return Ok(None);
+    }
+    let rows = rows(problem, &data_of(problem, saved.data)?, SEED)?;
+    let fit = fit::fit(saved.out, problem, &rows, SEED, &AtomicBool::new(false), &Silent)?;
+    let laplace = Arc::new(fit.laplace(problem, &rows, prior)?);
+    Ok(Some(Drawn { problem: problem.clone(), rows, fit, laplace, prior, sets }))
+}
+
+fn intro(figure: Figure) -> &'static str {
+    match figure {
+        Figure::ConfidenceMaps => {
+            "Colour is the predicted class, strong where the model is sure. The dots are the training \
+             points, the thick line is the decision boundary. Good confidence ends where the data end."
+        }
+        Figure::Bands => {
+            "Mean, two deviations of the function (inner band) and of a new observation (outer band), some \
+             sampled functions as thin lines, and the training points. Curves that leave the picture are cut."
+        }
+        Figure::Logistic => {
+            "The posterior over the two weights, drawn exactly, with the draws on it; then the classifier of \
+             one draw, and the average over all draws. The draws shown as single classifiers have the same \
+             tangent vector."
+        }
+        Figure::BatchSizes => {
+            "Sampled functions when every geodesic sees only B of the training points: small batches give \
+             functions that agree less."
+        }
+        Figure::None => "",
+    }
+}

@@ -1,0 +1,112 @@
+//! The report: from saved files alone, so that it can be made again without drawing.
+
+mod bands;
+mod claims;
+mod document;
+mod figures;
+mod logistic;
+mod maps;
+mod numbers;
+mod presets;
+mod tables;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::layout::write_text;
+use super::{BUILTIN, Experiment, Records, Result, RunRecord, result_rows, results_csv};
+use crate::datasets::DataDirs;
+use document::{Block, Section};
+use figures::Saved;
+use numbers::Numbers;
+
+const TITLE: &str = "Riemannian Laplace approximations: the paper's experiments";
+
+const NOTES: &str = "\
+Means over seeds with standard errors. Accuracy and calibration errors are in percent; the Brier score is \
+divided by the number of classes, as in the paper. A difference is given in standard errors of the \
+difference; it compares the preset paper, and the methods without geodesics, with the published number.
+
+What is not as in the original: gradients have double precision; initial weights come from another \
+generator; the prior is optimised to the maximum of the marginal likelihood instead of by 100 steps of Adam. \
+The rows of banana, Snelson and pinwheel are those of the authors.";
+
+/// Writes `results.csv`, `results.md` and `report.html` of a directory; returns where the last is.
+pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
+    let records = Records::open(out)?;
+    let rows = result_rows(records.as_slice());
+    write_text(&out.join("results.csv"), &results_csv(&rows))?;
+    let experiments = saved_experiments(out)?;
+    let saved = Saved { out, data, records: &records };
+    let sections = sections(&saved, &Numbers::new(&rows), &experiments);
+    write_text(&out.join("results.md"), &document::markdown(TITLE, &sections))?;
+    let path = out.join("report.html");
+    write_text(&path, &document::html(TITLE, sections))?;
+    Ok(path)
+}
+
+fn sections(saved: &Saved<'_>, numbers: &Numbers<'_>, experiments: &[Experiment]) -> Vec<Section> {
+    let titles: Vec<(String, String, String)> =
+        experiments.iter().map(|e| (e.name.clone(), e.title.clone(), e.about.clone())).collect();
+    let mut all = vec![about(saved.records.as_slice(), numbers)];
+    all.push(claims::section(numbers));
+    all.extend(tables::sections(numbers, &titles));
+    all.extend(experiments.iter().filter_map(|experiment| figures::section(saved, experiment)));
+    all.push(presets::section(numbers));
+    all.push(presets::disagreements(numbers));
+    all.push(presets::timing(numbers));
+    all.into_iter().filter(|section| !section.blocks.is_empty()).collect()
+}
+
+/// What was run, and what is missing of it.
+fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
+    let mut section = Section::new("What this is", NOTES);
+    let quick = if records.iter().any(|record| record.quick) {
+        " These are the small versions of the experiments: they show that everything works, not what the paper shows."
+    } else {
+        ""
+    };
+    let presets = claims::names(&numbers.presets());
+    section.push(Block::Text(format!(
+        "{} posteriors, riemla {}; presets: {presets}.{quick}",
+        records.len(),
+        env!("CARGO_PKG_VERSION")
+    )));
+    let unfinished: Vec<String> = records
+        .iter()
+        .filter(|record| record.samples < record.requested)
+        .map(|r| format!("{} ({} of {} draws)", describe(r), r.samples, r.requested))
+        .collect();
+    if !unfinished.is_empty() {
+        section.push(Block::Text(format!("Not all draws are there: {}.", unfinished.join("; "))));
+    }
+    section
+}
+
+fn describe(record: &RunRecord) -> String {
+    let key = &record.key;
+    format!(
+        "{}, seed {}, prior {}, {}, {}",
+        key.problem,
+        key.seed,
+        key.prior.name(),
+        key.preset.name(),
+        key.method.name()
+    )
+}
+
+/// The experiments as they were run, in the order of the paper, others after them.
+fn saved_experiments(out: &Path) -> Result<Vec<Experiment>> {
+    let Ok(entries) = fs::read_dir(out.join("experiments")) else { return Ok(Vec::new()) };
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    let mut experiments = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).map_err(super::ExperimentError::io(&file, "read it"))?;
+        experiments.push(Experiment::parse(&file.display().to_string(), &text)?);
+    }
+    let place =
+        |e: &Experiment| BUILTIN.iter().position(|(name, _)| *name == e.name).unwrap_or(BUILTIN.len());
+    experiments.sort_by_key(|e| (place(e), e.name.clone()));
+    Ok(experiments)
+}

@@ -1,0 +1,124 @@
+//! Ours and the paper's numbers by name, and how far they are apart.
+
+use super::super::paper::{PaperRow, paper_rows};
+use super::super::{MethodName, Preset, PriorName, ResultRow};
+
+/// A mean with its standard error, and from how much.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Number {
+    /// Mean over seeds.
+    pub mean: f64,
+    /// Its standard error; none for one seed.
+    pub error: Option<f64>,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Trained on.
+    pub train_set: &'a str,
+    /// Tested on.
+    pub test_set: &'a str,
+    /// The prior.
+    pub prior: PriorName,
+    /// The score.
+    pub score: &'a str,
+}
+
+/// All numbers.
+pub struct Numbers<'a> {
+    /// Ours.
+    pub rows: &'a [ResultRow],
+    paper: Vec<PaperRow>,
+}
+
+impl<'a> Numbers<'a> {
+    /// Ours, beside the paper's.
+    pub fn new(rows: &'a [ResultRow]) -> Self {
+        Self { rows, paper: paper_rows() }
+    }
+
+    /// Our row; methods without geodesics are the same in every preset.
+    pub fn row(&self, at: Place<'_>, method: MethodName, preset: Preset) -> Option<&'a ResultRow> {
+        let preset = if method.is_riemannian() { preset } else { Preset::Any };
+        self.rows.iter().find(|row| {
+            (row.train_set.as_str(), row.test_set.as_str(), row.prior, row.score.as_str())
+                == (at.train_set, at.test_set, at.prior, at.score)
+                && (row.method, row.preset) == (method, preset)
+        })
+    }
+
+    /// Our number.
+    pub fn ours(&self, at: Place<'_>, method: MethodName, preset: Preset) -> Option<Number> {
+        self.row(at, method, preset).map(|row| Number { mean: row.mean, error: row.standard_error })
+    }
+
+    /// The paper's number.
+    pub fn published(&self, at: Place<'_>, method: MethodName) -> Option<Number> {
+        let found = self.paper.iter().find(|row| {
+            (row.train_set, row.test_set, row.prior) == (at.train_set, at.test_set, at.prior.name())
+                && (row.score, row.method) == (at.score, method.name())
+        });
+        found.map(|row| Number { mean: row.mean, error: Some(row.standard_error) })
+    }
+
+    /// The presets that we have numbers of.
+    pub fn presets(&self) -> Vec<Preset> {
+        let has = |preset: &Preset| self.rows.iter().any(|row| row.preset == *preset);
+        Preset::CHOICES.into_iter().filter(has).collect()
+    }
+}
+
+/// Seeds of the paper's experiments.
+fn published_seeds(train_set: &str) -> f64 {
+    if train_set.contains("mnist") { 3.0 } else { 5.0 }
+}
+
+/// (ours − published) in standard errors of that difference. One seed of ours has the deviation that
+/// the paper's seeds have.
+pub fn distance(at: Place<'_>, ours: Number, published: Number) -> Option<f64> {
+    let theirs = published.error?;
+    let error = ours.error.unwrap_or(theirs * published_seeds(at.train_set).sqrt());
+    let combined = error.hypot(theirs);
+    (combined > 0.0).then(|| (ours.mean - published.mean) / combined)
+}
+
+/// Digits after the point that a score is printed with.
+fn decimals(score: &str) -> usize {
+    match score {
+        "accuracy" | "ece" | "mce" => 2,
+        "brier" => 4,
+        _ => 3,
+    }
+}
+
+/// A number as the tables print it.
+pub fn shown(score: &str, number: Number) -> String {
+    let digits = decimals(score);
+    match number.error {
+        Some(error) => format!("{:.digits$} ± {error:.digits$}", number.mean),
+        None => format!("{:.digits$}", number.mean),
+    }
+}
+
+/// A distance as the tables print it.
+pub fn shown_distance(distance: Option<f64>) -> String {
+    distance.map_or("–".into(), |d| if d.abs() < 100.0 { format!("{d:+.1}") } else { format!("{d:+.0}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_in_errors_of_the_difference() {
+        let at = Place { train_set: "banana", test_set: "banana", prior: PriorName::Fixed, score: "nll" };
+        let number = |mean, error| Number { mean, error };
+        assert_eq!(distance(at, number(5.0, Some(3.0)), number(0.0, Some(4.0))), Some(1.0));
+        // One seed: √5 of their errors, together √6.
+        let one = distance(at, number(1.0, None), number(0.0, Some(1.0))).expect("a number");
+        assert!((one - 1.0 / 6f64.sqrt()).abs() < 1e-12);
+        let numbers = Numbers::new(&[]);
+        assert_eq!(numbers.published(at, MethodName::RiemLa), Some(number(0.285, Some(0.001))));
+    }
+}

@@ -1,0 +1,108 @@
+//! The paper's tables with our numbers beside them.
+
+use super::super::{MethodName, Preset, PriorName, ResultRow};
+use super::document::{Block, Section, TextTable};
+use super::numbers::{Numbers, Place, distance, shown, shown_distance};
+
+/// One section per experiment.
+pub fn sections(numbers: &Numbers<'_>, titles: &[(String, String, String)]) -> Vec<Section> {
+    let mut sections = Vec::new();
+    for (experiment, title, about) in titles {
+        let rows: Vec<&ResultRow> = numbers.rows.iter().filter(|row| row.experiment == *experiment).collect();
+        let mut section = Section::new(title.clone(), about.clone());
+        for prior in PriorName::ALL {
+            for (train_set, test_set) in sets(&rows) {
+                let table = table(numbers, &rows, prior, train_set, test_set);
+                section.push(Block::Table(table));
+            }
+        }
+        if !section.blocks.is_empty() {
+            sections.push(section);
+        }
+    }
+    sections
+}
+
+/// Pairs of training and test set, in order.
+fn sets<'a>(rows: &[&'a ResultRow]) -> Vec<(&'a str, &'a str)> {
+    let mut sets: Vec<(&str, &str)> = Vec::new();
+    for row in rows {
+        let pair = (row.train_set.as_str(), row.test_set.as_str());
+        if !sets.contains(&pair) {
+            sets.push(pair);
+        }
+    }
+    sets
+}
+
+fn table(
+    numbers: &Numbers<'_>,
+    rows: &[&ResultRow],
+    prior: PriorName,
+    train_set: &str,
+    test_set: &str,
+) -> TextTable {
+    let here: Vec<&&ResultRow> = rows
+        .iter()
+        .filter(|r| r.prior == prior && (r.train_set.as_str(), r.test_set.as_str()) == (train_set, test_set))
+        .collect();
+    let mut scores: Vec<&str> = Vec::new();
+    here.iter().for_each(|row| {
+        if !scores.contains(&row.score.as_str()) {
+            scores.push(&row.score);
+        }
+    });
+    let place = |score| Place { train_set, test_set, prior, score };
+    let mut table = TextTable {
+        corner: "method".into(),
+        columns: scores.iter().map(|score| (*score).to_string()).collect(),
+        rows: Vec::new(),
+        caption: caption(&here, prior, train_set, test_set),
+    };
+    for method in MethodName::ALL {
+        let presets: Vec<Preset> = match method.is_riemannian() {
+            true => numbers.presets(),
+            false => vec![Preset::Any],
+        };
+        let mut compared = None;
+        for preset in presets {
+            let cells: Vec<_> = scores.iter().map(|s| numbers.ours(place(s), method, preset)).collect();
+            if cells.iter().all(Option::is_none) {
+                continue;
+            }
+            let text = cells.iter().zip(&scores).map(|(n, s)| n.map_or(String::new(), |n| shown(s, n)));
+            let name = match preset {
+                Preset::Any => method.name().to_string(),
+                _ => format!("{}, {}", method.name(), preset.name()),
+            };
+            table.rows.push((name, text.collect()));
+            if matches!(preset, Preset::Any | Preset::Paper) {
+                compared = Some(cells);
+            }
+        }
+        let published: Vec<_> = scores.iter().map(|s| numbers.published(place(s), method)).collect();
+        let Some(ours) = compared.filter(|_| published.iter().any(Option::is_some)) else { continue };
+        let text = published.iter().zip(&scores).map(|(n, s)| n.map_or(String::new(), |n| shown(s, n)));
+        table.rows.push(("↳ published".into(), text.collect()));
+        let apart = ours.iter().zip(&published).zip(&scores).map(|((o, p), score)| {
+            o.zip(*p).map_or(String::new(), |(o, p)| shown_distance(distance(place(score), o, p)))
+        });
+        table.rows.push(("↳ difference / error".into(), apart.collect()));
+    }
+    table
+}
+
+fn caption(rows: &[&&ResultRow], prior: PriorName, train_set: &str, test_set: &str) -> String {
+    let sets = if train_set == test_set {
+        train_set.to_string()
+    } else {
+        format!("trained on {train_set}, asked about {test_set}")
+    };
+    let least = |of: fn(&ResultRow) -> u64| {
+        let all = rows.iter().filter(|row| row.method != MethodName::Map).map(|row| of(row));
+        let (low, high) = all.fold((u64::MAX, 0), |(low, high), n| (low.min(n), high.max(n)));
+        if low >= high { high.to_string() } else { format!("{low} to {high}") }
+    };
+    let (seeds, samples) = (least(|row| row.seeds as u64), least(|row| row.samples));
+    format!("{sets}, prior {}; seeds: {seeds}, draws per posterior: {samples}.", prior.name())
+}

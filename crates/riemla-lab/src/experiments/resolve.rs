@@ -1,0 +1,78 @@
+//! From the text of an experiment to what is really run.
+
+use super::config::Problem;
+use super::{Experiment, ExperimentError, Result, builtin};
+
+impl Experiment {
+    /// Reads and checks the text of a TOML file; `file` is for messages.
+    pub fn parse(file: &str, text: &str) -> Result<Self> {
+        let problem = |message: String| ExperimentError::Config { file: file.into(), message };
+        let experiment: Self = toml::from_str(text).map_err(|error| problem(error.to_string()))?;
+        experiment.check().map_err(problem)?;
+        Ok(experiment)
+    }
+
+    /// The same as TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("an experiment is made of what TOML knows")
+    }
+
+    fn check(&self) -> std::result::Result<(), String> {
+        if !self.problems.is_empty() && !self.uses.is_empty() {
+            return Err("an experiment has problems of its own or uses those of others, not both".into());
+        }
+        if self.problems.is_empty() && self.uses.is_empty() {
+            return Err("there are no problems: add [[problems]]".into());
+        }
+        for (what, number) in [("seeds", self.seeds), ("samples", self.samples)] {
+            if number == 0 {
+                return Err(format!("{what} must be at least 1"));
+            }
+        }
+        let mut names: Vec<&str> = self.problems.iter().map(|problem| problem.name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("two problems are called {}", pair[0]));
+        }
+        let batched = self.methods.iter().any(|method| method.batched());
+        match self.problems.iter().find(|problem| batched && problem.batch.is_none()) {
+            Some(problem) => Err(format!("problem {} has no batch, but a method needs one", problem.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// With the problems of the experiments it uses, and in its small version if `quick`.
+    pub fn resolve(mut self, quick: bool) -> Result<Self> {
+        for name in std::mem::take(&mut self.uses) {
+            self.problems.extend(builtin(&name)?.resolve(quick)?.problems);
+        }
+        for problem in &mut self.problems {
+            let sets = &mut problem.out_of_distribution;
+            sets.extend(self.out_of_distribution.iter().filter(|set| **set != problem.data).cloned());
+        }
+        self.out_of_distribution.clear();
+        if quick {
+            self.shrink();
+        }
+        Ok(self)
+    }
+
+    fn shrink(&mut self) {
+        let quick = self.quick.clone();
+        (self.seeds, self.samples) = (quick.seeds, quick.samples);
+        if let Some(priors) = &quick.priors {
+            self.priors.retain(|prior| priors.contains(prior));
+        }
+        if let Some(names) = &quick.problems {
+            self.problems.retain(|problem| names.contains(&problem.name));
+        }
+        for Problem { training, batch, .. } in &mut self.problems {
+            training.epochs = quick.epochs.unwrap_or(training.epochs);
+            training.rows = quick.rows.or(training.rows);
+            training.test_rows = quick.test_rows.or(training.test_rows);
+            if let (Some(batch), Some(size)) = (batch, quick.batch_size) {
+                batch.size = size;
+            }
+        }
+    }
+}

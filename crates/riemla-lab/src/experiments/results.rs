@@ -1,0 +1,179 @@
+//! `results.csv`: means over seeds, with the columns of the paper's numbers and more.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::paper::{PaperRow, paper_rows};
+use super::record::{DrawSummary, RunRecord};
+use super::{MethodName, Preset, PriorName};
+
+const HEADER: &str = "table,train_set,test_set,prior,method,score,mean,standard_error,preset,seeds,samples,\
+seconds_per_sample,gradients_per_sample,unfinished_fraction,speed_drift,virial_ratio,strength";
+
+/// One line of `results.csv`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResultRow {
+    /// The experiment it comes from.
+    pub experiment: String,
+    /// Name of the paper's table, or of the experiment.
+    pub table: String,
+    /// Trained on.
+    pub train_set: String,
+    /// Tested on.
+    pub test_set: String,
+    /// The prior.
+    pub prior: PriorName,
+    /// The method.
+    pub method: MethodName,
+    /// Name of the score.
+    pub score: String,
+    /// Mean over seeds.
+    pub mean: f64,
+    /// Standard error of it; none for one seed.
+    pub standard_error: Option<f64>,
+    /// The preset.
+    pub preset: Preset,
+    /// Number of seeds.
+    pub seeds: usize,
+    /// Fewest draws of any seed.
+    pub samples: u64,
+    /// Means over seeds of what the draws are like.
+    pub draws: DrawSummary,
+}
+
+/// What makes records rows of the same line.
+type Group<'a> = (&'a str, &'a str, &'a str, PriorName, Preset, MethodName, &'a str);
+
+/// Means over the seeds of all records, in the order of experiments.
+pub fn result_rows(records: &[RunRecord]) -> Vec<ResultRow> {
+    let mut groups: BTreeMap<Group<'_>, Vec<(&RunRecord, f64)>> = BTreeMap::new();
+    let mut scores = Vec::new();
+    for record in records {
+        for score in &record.scores {
+            if !scores.contains(&score.score.as_str()) {
+                scores.push(&score.score);
+            }
+            let key = &record.key;
+            let group: Group<'_> = (
+                &key.experiment,
+                &key.problem,
+                &score.test_set,
+                key.prior,
+                key.preset,
+                key.method,
+                &score.score,
+            );
+            groups.entry(group).or_default().push((record, score.value));
+        }
+    }
+    let mut rows: Vec<_> = groups.into_iter().map(|(group, members)| row(group, &members)).collect();
+    // Within a test set in the order of tables: methods first, then scores as they were computed.
+    let place = |name: &str| scores.iter().position(|score| *score == name);
+    rows.sort_by(|a, b| {
+        let key = |r: &ResultRow| (r.experiment.clone(), r.train_set.clone(), r.test_set.clone());
+        let minor = |r: &ResultRow| (r.prior, r.preset, r.method, place(&r.score));
+        key(a).cmp(&key(b)).then(minor(a).cmp(&minor(b)))
+    });
+    rows
+}
+
+fn row(group: Group<'_>, members: &[(&RunRecord, f64)]) -> ResultRow {
+    let (experiment, train_set, test_set, prior, preset, method, score) = group;
+    let values: Vec<f64> = members.iter().map(|(_, value)| *value).collect();
+    let (mean, standard_error) = mean_and_error(&values);
+    let average = |of: fn(&DrawSummary) -> Option<f64>| {
+        let known: Vec<f64> = members.iter().filter_map(|(record, _)| of(&record.draws)).collect();
+        (!known.is_empty()).then(|| mean_and_error(&known).0)
+    };
+    ResultRow {
+        experiment: experiment.into(),
+        table: table(experiment, train_set, test_set, prior),
+        train_set: train_set.into(),
+        test_set: test_set.into(),
+        prior,
+        method,
+        score: score.into(),
+        mean,
+        standard_error,
+        preset,
+        seeds: members.len(),
+        samples: members.iter().map(|(record, _)| record.samples).min().unwrap_or(0),
+        draws: DrawSummary {
+            strength: average(|d| d.strength),
+            virial_ratio: average(|d| d.virial_ratio),
+            speed_drift: average(|d| d.speed_drift),
+            unfinished_fraction: average(|d| d.unfinished_fraction),
+            gradients_per_sample: average(|d| d.gradients_per_sample),
+            seconds_per_sample: average(|d| d.seconds_per_sample),
+            counters: None,
+        },
+    }
+}
+
+/// The paper's table with these sets and prior, or the experiment's name.
+fn table(experiment: &str, train_set: &str, test_set: &str, prior: PriorName) -> String {
+    let same =
+        |row: &PaperRow| (row.train_set, row.test_set, row.prior) == (train_set, test_set, prior.name());
+    paper_rows().into_iter().find(same).map_or(experiment, |row| row.table).into()
+}
+
+/// Mean and, for two or more numbers, its standard error.
+pub(super) fn mean_and_error(values: &[f64]) -> (f64, Option<f64>) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, (values.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt()))
+}
+
+/// The rows as CSV. Numbers have six significant digits: enough to compare, few enough to read.
+pub fn results_csv(rows: &[ResultRow]) -> String {
+    let mut csv = format!("{HEADER}\n");
+    for row in rows {
+        let ResultRow { table, train_set, test_set, score, seeds, samples, draws, .. } = row;
+        let _ =
+            write!(csv, "{table},{train_set},{test_set},{},{},{score}", row.prior.name(), row.method.name());
+        let _ = write!(csv, ",{},{}", digits(Some(row.mean)), digits(row.standard_error));
+        let _ = write!(csv, ",{},{seeds},{samples}", row.preset.name());
+        for number in [
+            draws.seconds_per_sample,
+            draws.gradients_per_sample,
+            draws.unfinished_fraction,
+            draws.speed_drift,
+            draws.virial_ratio,
+            draws.strength,
+        ] {
+            let _ = write!(csv, ",{}", digits(number));
+        }
+        csv.push('\n');
+    }
+    csv
+}
+
+/// A number with six significant digits; nothing for none.
+fn digits(number: Option<f64>) -> String {
+    let Some(number) = number else { return String::new() };
+    let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
+    if rounded != 0.0 && !(1e-4..1e9).contains(&rounded.abs()) {
+        format!("{rounded:e}")
+    } else {
+        rounded.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_errors_are_those_of_the_mean() {
+        assert_eq!(digits(Some(0.123_456_789)), "0.123457");
+        assert_eq!(digits(Some(-1234.0)), "-1234");
+        assert_eq!(digits(Some(2.220_446e-16)), "2.22045e-16");
+        assert_eq!(digits(Some(0.0)), "0");
+        assert_eq!(digits(None), "");
+        // Deviation 1 (over n − 1), error 1/√3.
+        let (mean, error) = mean_and_error(&[1.0, 2.0, 3.0]);
+        assert!(mean == 2.0 && error.is_some_and(|error| (error - 1.0 / 3f64.sqrt()).abs() < 1e-15));
+        assert_eq!(mean_and_error(&[4.0]), (4.0, None));
+    }
+}

@@ -1,0 +1,174 @@
+//! The rows of a problem: which are trained on, which are for the test.
+
+use std::sync::Arc;
+
+use riemla::data::{Dataset, Targets, split};
+
+use super::config::{Problem, Split};
+use super::{ExperimentError, Result};
+use crate::datasets::{DataDirs, Loaded, load, train_test_split};
+
+/// The data of one problem under one seed.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    /// For training.
+    pub train: Arc<Dataset>,
+    /// For the test.
+    pub test: Dataset,
+}
+
+/// Loads the data of a problem.
+pub fn data_of(problem: &Problem, directories: &DataDirs) -> Result<Loaded> {
+    Ok(load(&problem.data, directories)?)
+}
+
+/// Splits and scales loaded data.
+pub fn rows(problem: &Problem, loaded: &Loaded, seed: u64) -> Result<Rows> {
+    let (train, test) = parts(problem, loaded, seed)?;
+    let train = limited(&train, problem.training.rows)?;
+    let test = limited(&test, problem.training.test_rows)?;
+    if !problem.standardize {
+        return Ok(Rows { train: Arc::new(train), test });
+    }
+    let scaling = scaling(&train);
+    let (train, test) = (scaled(&train, &scaling)?, scaled(&test, &scaling)?);
+    Ok(Rows { train: Arc::new(train), test })
+}
+
+fn parts(problem: &Problem, loaded: &Loaded, run_seed: u64) -> Result<(Dataset, Dataset)> {
+    let data = &loaded.data;
+    let n = data.len();
+    let (train, test) = match problem.split {
+        Split::Fractions { train, seed } => {
+            let seed = seed.unwrap_or(run_seed as u32);
+            let (train, rest) = train_test_split(n, (train * n as f64).floor() as usize, seed);
+            // The second split numbers the rows that are left.
+            let (test, _valid) = train_test_split(rest.len(), rest.len() / 2, seed);
+            (train, test.into_iter().map(|i| rest[i]).collect())
+        }
+        Split::Count { train, seed } => train_test_split(n, train, seed),
+        Split::InOrder { train, test } => ((0..train).collect(), (n.saturating_sub(test)..n).collect()),
+        Split::Gap { from, to } => {
+            let first = |row: &usize| data.inputs()[row * data.features()];
+            (0..n).partition(|row| !(from..=to).contains(&first(row)))
+        }
+        Split::Images { per_class, test, seed } => {
+            let Some(source) = &loaded.train else {
+                let message = format!("data set {} has no training images", problem.data);
+                return Err(ExperimentError::Config { file: problem.name.clone(), message });
+            };
+            let train = source.select(&per_class_rows(source, per_class, seed)?)?;
+            return Ok((train, data.select(&split(n, &[test], seed)?.concat())?));
+        }
+        Split::Everything {} => ((0..n).collect(), (0..n).collect()),
+    };
+    Ok((data.select(&train)?, data.select(&test)?))
+}
+
+/// The first rows of each class in a random order, in that order.
+fn per_class_rows(data: &Dataset, per_class: usize, seed: u64) -> Result<Vec<usize>> {
+    let labels = data.labels().unwrap_or_default();
+    let mut left = vec![per_class; labels.iter().max().map_or(0, |label| label + 1)];
+    let mut order = split(data.len(), &[data.len()], seed)?.concat();
+    order.retain(|&row| {
+        let wanted = left[labels[row]] > 0;
+        left[labels[row]] -= usize::from(wanted);
+        wanted
+    });
+    Ok(order)
+}
+
+fn limited(data: &Dataset, rows: Option<usize>) -> Result<Dataset> {
+    let keep = rows.unwrap_or(usize::MAX).min(data.len());
+    Ok(data.select(&(0..keep).collect::<Vec<_>>())?)
+}
+
+/// Mean and deviation (over N, 1 for a constant) of every feature.
+fn scaling(data: &Dataset) -> Vec<(f64, f64)> {
+    let (n, d) = (data.len() as f64, data.features());
+    let column = |j: usize| data.inputs().iter().skip(j).step_by(d);
+    let moments = |j: usize| {
+        let mean = column(j).sum::<f64>() / n;
+        let deviation = (column(j).map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
+        (mean, if deviation > 0.0 { deviation } else { 1.0 })
+    };
+    (0..d).map(moments).collect()
+}
+
+fn scaled(data: &Dataset, scaling: &[(f64, f64)]) -> Result<Dataset> {
+    let rows = data.inputs().chunks(scaling.len());
+    let scale = |row: &[f64]| {
+        row.iter().zip(scaling).map(|(x, (mean, deviation))| (x - mean) / deviation).collect::<Vec<_>>()
+    };
+    Ok(Dataset::new(rows.flat_map(scale).collect(), data.features(), data.targets().clone())?)
+}
+
+/// The targets of a regression.
+pub fn values(data: &Dataset) -> &[f64] {
+    match data.targets() {
+        Targets::Values { values, .. } => values,
+        Targets::Classes(_) => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::builtin;
+
+    fn problem(experiment: &str, name: &str) -> Problem {
+        let problems = builtin(experiment).expect("built in").problems;
+        problems.into_iter().find(|problem| problem.name == name).expect("there")
+    }
+
+    #[test]
+    fn fractions_are_rounded_down_as_in_the_protocol() {
+        for (n, expected) in [(846, (592, 127)), (214, (149, 32)), (351, (245, 53)), (690, (482, 104))] {
+            let inputs = (0..n).map(|i| i as f64).collect();
+            let data = Dataset::classification(inputs, 1, vec![0; n]).expect("data");
+            let loaded = Loaded { data, train: None };
+            let Rows { train, test } = rows(&problem("uci", "glass"), &loaded, 3).expect("splits");
+            assert_eq!((train.len(), test.len()), expected);
+            let (mean, square) = train.inputs().iter().fold((0.0, 0.0), |(m, s), x| (m + x, s + x * x));
+            assert!((mean / train.len() as f64).abs() < 1e-12);
+            assert!((square / train.len() as f64 - 1.0).abs() < 1e-12);
+        }
+    }
+
+    /// Rows printed by scikit-learn 1.9.1 for two splits with one seed, as the authors make them.
+    #[test]
+    fn the_test_rows_come_from_the_second_split() {
+        let inputs: Vec<f64> = (0..5300).map(f64::from).collect();
+        let data = Dataset::classification(inputs, 1, vec![0; 5300]).expect("data");
+        let loaded = Loaded { data, train: None };
+        let Rows { train, test } = rows(&problem("banana", "banana"), &loaded, 9).expect("splits");
+        assert_eq!((train.len(), test.len()), (265, 795));
+        assert_eq!(train.inputs().iter().sum::<f64>(), 751_281.0);
+        assert_eq!(test.inputs()[..4], [246.0, 284.0, 3111.0, 1487.0]);
+        assert_eq!(test.inputs().iter().sum::<f64>(), 2_067_293.0);
+    }
+
+    #[test]
+    fn images_are_balanced_and_a_prefix_nearly_so() {
+        let labels: Vec<usize> = (0..1000).map(|i| i * i % 10).collect();
+        let data = Dataset::classification(vec![0.0; 1000], 1, labels).expect("data");
+        let chosen = per_class_rows(&data, 20, 1).expect("rows");
+        let present = [0, 1, 4, 5, 6, 9];
+        let count = |class: usize| {
+            chosen.iter().filter(|row| data.labels().expect("classes")[**row] == class).count()
+        };
+        assert!(present.iter().all(|class| count(*class) == 20));
+        assert_eq!(chosen.len(), 20 * present.len());
+    }
+
+    #[test]
+    fn a_gap_is_the_test_set() {
+        let inputs: Vec<f64> = (0..10).map(f64::from).collect();
+        let data = Dataset::regression(inputs.clone(), 1, inputs, 1).expect("data");
+        let mut problem = problem("regression-gap", "snelson-gap 1-15-1");
+        problem.split = Split::Gap { from: 3.0, to: 5.0 };
+        let Rows { train, test } = rows(&problem, &Loaded { data, train: None }, 0).expect("splits");
+        assert_eq!(test.inputs(), [3.0, 4.0, 5.0]);
+        assert_eq!(train.len(), 7);
+    }
+}

@@ -1,0 +1,113 @@
+//! From draws to predictions and scores.
+
+use riemla::curvature::Laplace;
+use riemla::data::Dataset;
+use riemla::posterior::Method;
+use riemla::predict::{ClassPrediction, Forward, Prediction, monte_carlo};
+use riemla::{Result, nn::Network, score};
+use serde::{Deserialize, Serialize};
+
+use super::rows::values;
+
+/// Rows predicted at a time: bounds the memory, which holds the outputs of every draw.
+const ROWS: usize = 2000;
+
+/// One number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// On which data.
+    pub test_set: String,
+    /// Which score.
+    pub score: String,
+    /// Its value: accuracy and calibration errors in percent.
+    pub value: f64,
+}
+
+/// Predictions of one posterior.
+pub struct Predictor<'a> {
+    /// The network.
+    pub network: &'a Network,
+    /// The approximation, which knows noise and centre.
+    pub laplace: &'a Laplace,
+    /// Which posterior.
+    pub method: Method,
+    /// Its draws.
+    pub thetas: Vec<&'a [f64]>,
+}
+
+impl Predictor<'_> {
+    /// Predictions for row-major inputs, in pieces.
+    pub fn predict(&self, inputs: &[f64]) -> Result<Vec<Prediction>> {
+        let forward = match self.method.is_linearized() {
+            true => Forward::Linearized(&self.laplace.theta),
+            false => Forward::Exact,
+        };
+        let piece =
+            |rows: &[f64]| monte_carlo(self.network, self.laplace.likelihood, &self.thetas, forward, rows);
+        inputs.chunks(ROWS * self.network.inputs()).map(piece).collect()
+    }
+
+    /// Class probabilities, rows × classes.
+    pub fn probabilities(&self, inputs: &[f64]) -> Result<Vec<f64>> {
+        let pieces = self.predict(inputs)?;
+        let of = |piece: &Prediction| piece.classes().map(|p: &ClassPrediction| p.probabilities.clone());
+        Ok(pieces.iter().filter_map(of).flatten().collect())
+    }
+
+    /// Means and variances (noise included), and variances of the function alone.
+    pub fn moments(&self, inputs: &[f64]) -> Result<[Vec<f64>; 3]> {
+        let mut moments = [Vec::new(), Vec::new(), Vec::new()];
+        for piece in self.predict(inputs)? {
+            let Some(values) = piece.values() else { continue };
+            moments[0].extend(&values.mean);
+            moments[1].extend(values.variance());
+            moments[2].extend(&values.epistemic_variance);
+        }
+        Ok(moments)
+    }
+
+    fn classes(&self) -> usize {
+        self.laplace.likelihood.classes(self.network.outputs()).unwrap_or(0)
+    }
+
+    /// The scores on a test set.
+    pub fn scores(&self, name: &str, test: &Dataset, bins: usize) -> Result<Vec<Score>> {
+        let named = |(score, value): (&str, f64)| Score { test_set: name.into(), score: score.into(), value };
+        let Some(labels) = test.labels() else {
+            let [mean, variance, _] = self.moments(test.inputs())?;
+            let targets = values(test);
+            let found =
+                [("nlpd", score::nlpd(&mean, &variance, targets)?), ("rmse", score::rmse(&mean, targets)?)];
+            return Ok(found.map(named).into());
+        };
+        let (p, classes) = (self.probabilities(test.inputs())?, self.classes());
+        let found = [
+            ("accuracy", 100.0 * score::accuracy(&p, classes, labels)?),
+            ("nll", score::nll(&p, classes, labels)?),
+            ("brier", score::brier_per_class(&p, classes, labels)?),
+            ("ece", 100.0 * score::ece(&p, classes, labels, bins)?),
+            ("mce", 100.0 * score::mce(&p, classes, labels, bins)?),
+        ];
+        Ok(found.map(named).into())
+    }
+
+    /// How well strange inputs are told from test inputs: by the largest probability, and by entropy.
+    pub fn out_of_distribution(&self, test: &[f64], strange: &[(String, &[f64])]) -> Result<Vec<Score>> {
+        let classes = self.classes();
+        let doubts = |inputs: &[f64]| -> Result<[Vec<f64>; 2]> {
+            let p = self.probabilities(inputs)?;
+            let doubt = score::max_probabilities(&p, classes)?.iter().map(|p| 1.0 - p).collect();
+            Ok([doubt, score::entropies(&p, classes)?])
+        };
+        let near = doubts(test)?;
+        let mut scores = Vec::new();
+        for (name, inputs) in strange {
+            let far = doubts(inputs)?;
+            for (i, score) in ["auroc", "auroc-entropy"].into_iter().enumerate() {
+                let value = score::auroc(&far[i], &near[i])?;
+                scores.push(Score { test_set: name.clone(), score: score.into(), value });
+            }
+        }
+        Ok(scores)
+    }
+}
