@@ -77,7 +77,7 @@ fn table(outcomes: &[Outcome]) -> String {
         text,
         "\nValid files have less than 10 kB; readers of tables were told to take 1 MiB at most (4 GiB unless\n\
          told). More than {} MiB for one input fails the run. Endless loops would show as a run that does not\n\
-         end.",
+         end. Seconds are those of the clock, beside whatever else the machine did.",
         MEMORY >> 20
     );
     text
