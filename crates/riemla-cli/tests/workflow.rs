@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Scratch, columns};
+use common::{Scratch, columns, text};
 use serde_json::Value;
 
 fn json(text: &str) -> Value {
@@ -151,6 +151,20 @@ fn an_imported_network_is_the_same_and_goes_back() {
     let predict =
         |model: &str| scratch.ok(&format!("predict {model}-posterior --method map --data test.csv"));
     assert_eq!(predict("model"), predict("imported"));
+    // A Sequential with dropout numbers its layers otherwise.
+    let bytes = scratch.bytes("net.safetensors");
+    let shifted = text(&bytes).matches("\"2.").count();
+    assert_eq!(shifted, 2);
+    let renamed: Vec<u8> = replaced(&bytes, b"\"2.", b"\"3.");
+    scratch.write("dropout.safetensors", renamed);
+    let with_dropout = scratch.read("net.toml").replace(
+        "{ type = \"linear\", outputs = 2 }",
+        "{ type = \"dropout\" },\n{ type = \"linear\", outputs = 2 }",
+    );
+    scratch.write("dropout.toml", with_dropout);
+    scratch.ok("import dropout.safetensors --network dropout.toml --data train.csv --out dropout");
+    scratch.ok("fit dropout --data test.csv --prior-precision 1 --out dropout-posterior");
+    assert_eq!(predict("model"), predict("dropout"));
     let message = scratch.fails("import net.safetensors --out other");
     assert!(message.contains("--network"), "{message}");
     scratch.write("wrong.toml", scratch.read("net.toml").replace("outputs = 5", "outputs = 4"));
@@ -160,6 +174,17 @@ fn an_imported_network_is_the_same_and_goes_back() {
         "{message}"
     );
     assert!(!scratch.join("other").exists());
+}
+
+/// Bytes with every occurrence of `from` replaced by as many others.
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for at in 0..bytes.len() - from.len() {
+        if &bytes[at..at + from.len()] == from {
+            bytes[at..at + to.len()].copy_from_slice(to);
+        }
+    }
+    bytes
 }
 
 #[test]

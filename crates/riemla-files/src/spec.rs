@@ -127,7 +127,7 @@ fn first_too_large(spec: &NetworkSpec) -> Option<usize> {
                     return Some(index);
                 }
             }
-            LayerSpec::Flatten | LayerSpec::Activation { .. } => {}
+            LayerSpec::Flatten | LayerSpec::Identity | LayerSpec::Activation { .. } => {}
         }
         if total > MAX_NUMBERS || large(size) {
             return Some(index);

@@ -85,6 +85,8 @@ fn pooling_and_flatten() {
     }
     check_first(IMAGE, LayerSpec::Flatten);
     check_first(Shape::Features(3), LayerSpec::Flatten);
+    check_first(IMAGE, LayerSpec::Identity);
+    check_first(Shape::Features(3), LayerSpec::Identity);
 }
 
 #[test]

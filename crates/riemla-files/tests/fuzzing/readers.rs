@@ -4,6 +4,7 @@ use std::path::Path;
 
 use riemla::curvature::{Structure, Subset};
 use riemla::nn::{Activation, NetworkSpec};
+use riemla_files::data::DATA_FILE;
 use riemla_files::idx::read_idx_from;
 use riemla_files::onnx::import_onnx_bytes;
 use riemla_files::posterior::TENSORS_FILE;
@@ -163,6 +164,7 @@ fn saved() -> Vec<Subject> {
             save(Structure::LowRank { rank: 3 }),
             is_posterior,
         ),
+        in_directory("data.safetensors", DATA_FILE, save(Structure::Full), is_posterior),
         in_directory("samples.json", "samples.json", save_samples, is_samples),
         in_directory("samples.jsonl", "samples.jsonl", save_samples, is_samples),
         Subject { repair: Some(repair_log), ..log },

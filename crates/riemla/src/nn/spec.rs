@@ -106,6 +106,10 @@ pub enum LayerSpec {
     /// Image to vector.
     #[serde(deserialize_with = "crate::strict::no_fields")]
     Flatten,
+    /// Nothing. Stands for layers that only act in training (`dropout` means the same), so that the layers
+    /// after it have the numbers that they have in `torch.nn.Sequential`.
+    #[serde(alias = "dropout")]
+    Identity,
     /// An elementwise function.
     Activation {
         /// Which one.

@@ -3,13 +3,13 @@
 mod activation;
 mod affine;
 mod conv2d;
-mod flatten;
+mod identity;
 mod linear;
 mod pool;
 
 pub use activation::{Activation, ActivationLayer};
 pub use conv2d::Conv2d;
-pub use flatten::Flatten;
+pub use identity::Identity;
 pub use linear::Linear;
 pub use pool::{AveragePool, MaxPool};
 
@@ -111,7 +111,8 @@ pub(super) fn build(spec: &LayerSpec, input: Shape) -> Result<Box<dyn Layer>> {
         }
         LayerSpec::AveragePool { kernel, stride } => Box::new(AveragePool::new(input, kernel, stride)?),
         LayerSpec::MaxPool { kernel, stride } => Box::new(MaxPool::new(input, kernel, stride)?),
-        LayerSpec::Flatten => Box::new(Flatten::new(input)),
+        LayerSpec::Flatten => Box::new(Identity::flatten(input)),
+        LayerSpec::Identity => Box::new(Identity::new(input)),
         LayerSpec::Activation { function } => Box::new(ActivationLayer::new(function, input)),
     })
 }

@@ -1,17 +1,23 @@
-//! Image to vector: the identity on blocks, since images are already stored flat.
+//! Nothing happens to the numbers: image to vector (images are stored flat already), and layers that only
+//! act in training, such as dropout.
 
 use super::{At, Layer, Shape};
 
-/// Forgets the image shape.
+/// Passes its input on, perhaps under another shape.
 #[derive(Debug)]
-pub struct Flatten {
-    features: usize,
+pub struct Identity {
+    output: Shape,
 }
 
-impl Flatten {
-    /// Flattens inputs of the given shape.
+impl Identity {
+    /// Keeps the shape.
     pub fn new(input: Shape) -> Self {
-        Self { features: input.len() }
+        Self { output: input }
+    }
+
+    /// Forgets the image shape.
+    pub fn flatten(input: Shape) -> Self {
+        Self { output: Shape::Features(input.len()) }
     }
 }
 
@@ -22,9 +28,9 @@ fn copy_or_zero(from: Option<&[f64]>, to: &mut [f64]) {
     }
 }
 
-impl Layer for Flatten {
+impl Layer for Identity {
     fn output(&self) -> Shape {
-        Shape::Features(self.features)
+        self.output
     }
 
     fn forward(&self, _n: usize, _params: &[f64], x: &[f64], y: &mut [f64]) {
