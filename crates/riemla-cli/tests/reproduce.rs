@@ -164,7 +164,7 @@ fn a_killed_run_goes_on_with_the_same_bits_on_any_number_of_threads() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_reports_what_is_there_and_resume_finishes() {
+fn ctrl_c_reports_what_is_there_and_the_report_can_be_made_again() {
     let scratch = Scratch::new("interrupt");
     let out = scratch.0.join("out");
     let mut child = reproduce(&out, &["--samples", "500"]).spawn().expect("the program starts");
