@@ -8,6 +8,7 @@ mod parquet;
 use std::path::Path;
 
 pub use self::csv::CsvReader;
+pub use self::npy::Array;
 
 use crate::open::{Format, ReadOptions, Source};
 use crate::{Error, Result};
@@ -96,6 +97,11 @@ impl Table {
 /// them may be compressed with gzip.
 pub fn read_table(path: &Path, options: ReadOptions) -> Result<Table> {
     read_table_from(Source::open(path, options)?, &[])
+}
+
+/// The arrays of an NPZ file, by name, of any shapes.
+pub fn read_npz(path: &Path, options: ReadOptions) -> Result<Vec<(String, Array)>> {
+    npz::read_arrays(Source::open(path, options)?)
 }
 
 /// As [`read_table`], from any source; `text` names CSV columns to be taken as text even if all

@@ -4,18 +4,18 @@ use std::io::{Cursor, Read as _};
 
 use zip::result::ZipError;
 
+use super::npy::Array;
 use super::{Table, npy};
 use crate::open::{ReadOptions, Source};
 use crate::{Error, Result};
 
-/// Reads an NPZ file. An array `x` of one dimension becomes the column `x`, one of more
-/// dimensions the columns `x_0`, `x_1`, ….
-pub fn read_table(mut source: Source) -> Result<Table> {
+/// All arrays of an NPZ file, by name.
+pub fn read_arrays(mut source: Source) -> Result<Vec<(String, Array)>> {
     let file = source.name().to_string();
     let ReadOptions { max_bytes, max_columns } = source.options;
     let bytes = source.rest()?;
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|error| zip_error(&file, &error))?;
-    let mut table = Table { file: file.clone(), columns: vec![], rows: 0, lines: vec![] };
+    let mut arrays = Vec::new();
     let mut left = max_bytes;
     for index in 0..archive.len() {
         let entry = archive.by_index(index).map_err(|error| zip_error(&file, &error))?;
@@ -28,8 +28,19 @@ pub fn read_table(mut source: Source) -> Result<Table> {
         let too_large = Error::TooLarge { file: file.clone(), limit: max_bytes };
         left = left.checked_sub(data.len() as u64).ok_or(too_large)?;
         let options = ReadOptions { max_bytes: data.len() as u64, max_columns };
-        let mut inner = Source::plain(file.clone(), data, options);
-        let array = npy::read_array(&mut inner, &name)?;
+        let array = npy::read_array(&mut Source::plain(file.clone(), data, options), &name)?;
+        arrays.push((name, array));
+    }
+    Ok(arrays)
+}
+
+/// Reads an NPZ file. An array `x` of one dimension becomes the column `x`, one of more
+/// dimensions the columns `x_0`, `x_1`, ….
+pub fn read_table(source: Source) -> Result<Table> {
+    let file = source.name().to_string();
+    let max_columns = source.options.max_columns;
+    let mut table = Table { file: file.clone(), columns: vec![], rows: 0, lines: vec![] };
+    for (index, (name, array)) in read_arrays(source)?.into_iter().enumerate() {
         let rows = npy::rows(&file, &name, &array)?;
         if index > 0 && rows != table.rows {
             let first = table.columns.first().map_or("", |column| column.name.as_str());

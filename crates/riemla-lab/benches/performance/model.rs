@@ -19,11 +19,14 @@ pub struct Banana {
 /// Trained by the paper's protocol: 2500 epochs of gradient descent, rate 1e-3, weight decay 1e-2.
 pub fn banana(root: &Path) -> Banana {
     let path = root.join("testdata/banana.npz");
-    let mut archive =
-        npyz::npz::NpzArchive::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let x: Vec<f64> = archive.by_name("x").unwrap().unwrap().into_vec().unwrap();
-    let y: Vec<i64> = archive.by_name("y").unwrap().unwrap().into_vec().unwrap();
-    let data = Arc::new(Dataset::classification(x, 2, y.iter().map(|&y| y as usize).collect()).unwrap());
+    let arrays = riemla_files::table::read_npz(&path, riemla_files::ReadOptions::default());
+    let arrays = arrays.unwrap_or_else(|error| panic!("{error}"));
+    let array = |wanted: &str| {
+        let found = arrays.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, array)| array.values.clone()).unwrap_or_else(|| panic!("no array {wanted}"))
+    };
+    let labels = array("y").iter().map(|&y| y as usize).collect();
+    let data = Arc::new(Dataset::classification(array("x"), 2, labels).unwrap());
     let network = Arc::new(Network::new(&NetworkSpec::mlp(&[2, 16, 16, 2], Activation::Tanh)).unwrap());
     let prior = Prior::isotropic(1e-2, network.dim()).unwrap();
     let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior).unwrap();

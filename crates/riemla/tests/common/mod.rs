@@ -71,22 +71,9 @@ impl Fixture {
 }
 
 fn read_npz(path: &Path) -> HashMap<String, (Vec<usize>, Vec<f64>)> {
-    let mut archive = npyz::npz::NpzArchive::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let names: Vec<String> = archive.array_names().map(String::from).collect();
-    names
-        .into_iter()
-        .map(|name| {
-            let array = archive.by_name(&name).unwrap().unwrap();
-            let shape = array.shape().iter().map(|&d| d as usize).collect();
-            let integer = array.dtype().descr().contains("i8");
-            let values = if integer {
-                array.into_vec::<i64>().unwrap().into_iter().map(|v| v as f64).collect()
-            } else {
-                array.into_vec::<f64>().unwrap()
-            };
-            (name, (shape, values))
-        })
-        .collect()
+    let arrays = riemla_files::table::read_npz(path, riemla_files::ReadOptions::default());
+    let arrays = arrays.unwrap_or_else(|error| panic!("{error}"));
+    arrays.into_iter().map(|(name, array)| (name, (array.dims, array.values))).collect()
 }
 
 /// ‖a − b‖ / ‖b‖.
