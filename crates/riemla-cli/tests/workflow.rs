@@ -197,6 +197,19 @@ fn tables_come_from_pipes_and_predictions_go_into_them() {
     assert_eq!(output.status.code(), Some(0), "{}", common::text(&output.stderr));
     let direct = scratch.ok("predict posterior --method lin-la --data test.csv");
     assert_eq!(common::text(&output.stdout), direct);
+    // A reader that has seen enough.
+    let header = std::fs::read_to_string(scratch.join("test.csv")).expect("reads");
+    let (head, rows) = header.split_once('\n').expect("a header");
+    scratch.write("long.csv", format!("{head}\n{}", rows.repeat(200)));
+    let mut child = scratch
+        .riemla("--quiet predict posterior --method map --data long.csv")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!((output.status.code(), common::text(&output.stderr).as_str()), (Some(0), ""));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use riemla_lab::workflow::{DataFiles, PredictConfig, draws, predict, predict_to_file};
+use riemla_lab::workflow::{DataFiles, PredictConfig, WorkflowError, draws, predict, predict_to_file};
 
 use super::shared::posterior_directory;
 use crate::interrupt::stop_flag;
@@ -77,7 +77,15 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
         Some(path) => predict_to_file(&predictor, &saved.model, &config, path, control),
     };
     bar.finish();
-    let rows = rows?;
+    let rows = match rows {
+        // A reader that has seen enough (`| head`) is no failure.
+        Err(WorkflowError::Files(riemla_files::Error::Io { source, .. }))
+            if source.kind() == std::io::ErrorKind::BrokenPipe =>
+        {
+            return Ok(ExitCode::SUCCESS);
+        }
+        rows => rows?,
+    };
     if !quiet {
         eprintln!("{rows} rows predicted with {} weights of {name}.", predictor.thetas.len());
     }

@@ -101,7 +101,10 @@ impl Writer<'_> {
     }
 
     fn record(&mut self, fields: impl Iterator<Item = String>) -> Result<()> {
-        self.out.write_record(fields).map_err(|error| write_error(error.into()))
+        self.out.write_record(fields).map_err(|error| match error.into_kind() {
+            csv::ErrorKind::Io(error) => write_error(error),
+            other => write_error(std::io::Error::other(format!("{other:?}"))),
+        })
     }
 
     fn finish(mut self) -> Result<usize> {
