@@ -6,5 +6,6 @@ pub mod experiments;
 pub mod plot;
 pub mod preset;
 pub mod report;
+pub mod strength;
 pub mod watch;
 pub mod workflow;
