@@ -131,6 +131,27 @@ fn the_shape_of_a_pareto_tail_is_recovered() {
     }
 }
 
+/// The numbers come from the formulas of Zhang and Stephens and of the smoothing, written a second time in
+/// plain Python with exact sums: the grid and the prior do not show in large samples.
+#[test]
+fn a_second_program_finds_the_same() {
+    let close =
+        |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-10, "{found} {expected}");
+    let (k, scale) =
+        fit_generalized_pareto(&(1..31).map(|i| f64::from(i * i * i) / 1000.0).collect::<Vec<_>>()).unwrap();
+    close(k, 0.787_685_837_954_423_6);
+    close(scale, 2.891_966_472_363_938_7);
+    let (k, scale) =
+        fit_generalized_pareto(&(1..31).map(|i| f64::from(i).sqrt()).collect::<Vec<_>>()).unwrap();
+    close(k, -0.987_830_506_260_261_7);
+    close(scale, 8.221_795_572_384_755);
+    let logs: Vec<f64> = (0..100).map(f64::from).map(|i| 3.0 * i.sin() + i / 40.0).collect();
+    let weights = pareto_smoothed(&logs).unwrap();
+    close(weights.shape, 0.216_417_057_652_038_17);
+    close(weights.effective_draws, 23.181_612_325_436_19);
+    close(weights.log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max), -2.338_221_165_194_193_8);
+}
+
 /// Log weights of N(0, I) against a proposal N(0, τ²I) in two dimensions.
 fn gaussian_weights(variance: f64, count: usize) -> Vec<f64> {
     let z = normals(9, 2 * count);

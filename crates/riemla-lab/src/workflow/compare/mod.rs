@@ -160,6 +160,13 @@ fn scores([a, b]: &[Loaded; 2], test: &[Dataset; 2], bootstrap: &Bootstrap) -> R
 /// What the reader should know.
 fn notes([a, b]: &[Loaded; 2], sides: &[Side; 2], (other, without_unit): (&str, usize)) -> Vec<String> {
     let mut notes = Vec::new();
+    if a.is_paired_with(b) {
+        notes.push(format!(
+            "both sets have seed {}: their draws begin with the same tangent vectors, so that chance cancels and \
+             distances may be far below what it would show; sample one of them with another --seed to see it",
+            a.seed
+        ));
+    }
     let (ours, theirs) = (&a.saved.laplace, &b.saved.laplace);
     if ours.prior != theirs.prior || ours.likelihood != theirs.likelihood {
         notes.push(

@@ -94,10 +94,11 @@ impl Comparison {
         &self.sides[self.reference]
     }
 
-    /// Spread of A's outputs over that of B's: of outputs, and of probabilities.
+    /// Spread of the other's outputs over that of the reference's: of outputs, and of probabilities.
     pub fn spread_ratios(&self) -> Option<(f64, Option<f64>)> {
-        let (a, b) = self.sides[0].spread.zip(self.sides[1].spread)?;
-        Some((a.outputs / b.outputs, a.probabilities.zip(b.probabilities).map(|(a, b)| a / b)))
+        let (other, reference) = self.other().spread.zip(self.reference().spread)?;
+        let probabilities = other.probabilities.zip(reference.probabilities);
+        Some((other.outputs / reference.outputs, probabilities.map(|(own, theirs)| own / theirs)))
     }
 
     /// How far apart they are, in a sentence.
@@ -106,7 +107,7 @@ impl Comparison {
         let chance = match self.energy.null {
             Some(null) if null > 0.0 => {
                 format!(
-                    ", {:.1} times what two sets of {reference} of these sizes would show",
+                    ", {:.1} times what two independent sets of {reference} of these sizes would show",
                     self.energy.value / null
                 )
             }
@@ -207,11 +208,11 @@ impl Comparison {
         };
         let title = format!("{} from {}", self.other().label, self.reference().label);
         let head = [title.as_str(), "mean", "median", "min", "max", "mean by chance"].map(String::from);
-        let mut energy = vec![String::new(); 6];
-        energy[0] = "energy distance".into();
-        energy[1] = four(self.energy.value);
-        energy[5] = chance(self.energy.null);
-        vec![
+        let single = |name: &str, value: f64, null: String| {
+            let blank = String::new;
+            vec![name.to_string(), four(value), blank(), blank(), blank(), null]
+        };
+        let mut rows = vec![
             head.to_vec(),
             row(
                 "Wasserstein-1 per weight, in sd",
@@ -219,8 +220,13 @@ impl Comparison {
                 chance(self.wasserstein_null),
             ),
             row("ratio of sd per weight", Distribution::of(&self.marginals.ratios()), four(1.0)),
-            energy,
-        ]
+            single("energy distance", self.energy.value, chance(self.energy.null)),
+        ];
+        if let Some((outputs, probabilities)) = self.spread_ratios() {
+            rows.push(single("ratio of sd of outputs", outputs, four(1.0)));
+            rows.extend(probabilities.map(|ratio| single("ratio of sd of probabilities", ratio, four(1.0))));
+        }
+        rows
     }
 }
 

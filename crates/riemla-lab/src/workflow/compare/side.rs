@@ -9,7 +9,7 @@ use riemla::predict::{Forward, Prediction, output_spread};
 use riemla_files::SavedPosterior;
 
 use super::Place;
-use crate::workflow::draws::{assembled, drawn};
+use crate::workflow::draws::{DrawnSet, assembled, drawn};
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::predictor::{Predictor, ROWS};
 use crate::workflow::sample::{loss_of, read_posterior};
@@ -20,6 +20,7 @@ pub(super) struct Loaded {
     pub place: Place,
     pub saved: SavedPosterior,
     pub method: Method,
+    pub seed: u64,
     pub predictor: Predictor,
 }
 
@@ -75,7 +76,7 @@ impl Loaded {
     /// Reads a set of at least two draws.
     pub fn read(place: Place) -> Result<Self> {
         let saved = read_posterior(&place.posterior)?;
-        let (method, thetas) = drawn(&saved, &place.posterior, &place.set)?;
+        let DrawnSet { method, seed, thetas } = drawn(&saved, &place.posterior, &place.set)?;
         if thetas.len() < 2 {
             return Err(WorkflowError::unfit(format!(
                 "{} of {} has {} draw: a comparison needs at least 2 of each set, better 100",
@@ -85,7 +86,15 @@ impl Loaded {
             )));
         }
         let predictor = assembled(&saved, method, thetas)?;
-        Ok(Self { place, saved, method, predictor })
+        Ok(Self { place, saved, method, seed, predictor })
+    }
+
+    /// Whether draw i of both begins with the same random tangent vector.
+    pub fn is_paired_with(&self, other: &Self) -> bool {
+        let from_tangents =
+            |method| matches!(method, Method::La | Method::LinLa | Method::RiemLa | Method::LinRiemLa);
+        let same_seed = self.seed == other.seed && self.saved.laplace.theta == other.saved.laplace.theta;
+        same_seed && from_tangents(self.method) && from_tangents(other.method)
     }
 
     /// The weights of every draw.
