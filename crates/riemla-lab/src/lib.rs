@@ -6,5 +6,6 @@ pub mod experiments;
 pub mod plot;
 pub mod preset;
 pub mod report;
+pub mod setting;
 pub mod watch;
 pub mod workflow;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use riemla::geometry::Counters;
-use riemla::posterior::{Control, Draw, Posterior, SearchStatus, Trial};
+use riemla::posterior::{Control, Draw, MetricChoice, Posterior, SearchStatus, Trial};
 use riemla_files::samples::{SAMPLES_FILE, SavedSamples, read_samples, write_samples};
 use riemla_files::{RunInfo, SampleStore};
 use serde::{Deserialize, Serialize};
@@ -67,14 +67,16 @@ pub struct Wanted<'a> {
 /// Takes the draws that are missing and returns all.
 pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
     let (posterior, found, pilots) = settle_strength(posterior, wanted)?;
-    let strength = posterior.config().method.is_riemannian().then(|| posterior.config().strength.fixed());
+    let config = posterior.config();
+    let has_strength = config.method.is_riemannian() && config.metric != MetricChoice::Fisher;
+    let strength = config.strength.fixed().filter(|_| has_strength);
     let theta = posterior.laplace().theta.clone();
     let run = RunInfo::new(posterior.config().clone(), wanted.seed, &theta);
     let mut drawn = Drawn {
         draws: Vec::new(),
         failed: Vec::new(),
         seconds_per_sample: None,
-        strength: strength.flatten(),
+        strength,
         found,
         stopped: false,
     };

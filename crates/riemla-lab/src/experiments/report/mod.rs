@@ -90,7 +90,7 @@ fn describe(record: &RunRecord) -> String {
         key.problem,
         key.seed,
         key.prior.name(),
-        key.preset.name(),
+        key.setting,
         key.method.name()
     )
 }
