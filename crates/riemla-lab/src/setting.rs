@@ -142,6 +142,11 @@ impl Setting {
         }
     }
 
+    /// The metric, in a word.
+    pub fn metric_name(self) -> &'static str {
+        if self == Self::Fisher { "fisher" } else { "loss" }
+    }
+
     /// Whether rows are needed that are neither trained nor tested on.
     pub fn needs_validation(self) -> bool {
         self.rule() == Some(Rule::HeldOut)
