@@ -7,5 +7,6 @@ pub mod plot;
 pub mod preset;
 pub mod report;
 pub mod setting;
+pub mod strength;
 pub mod watch;
 pub mod workflow;

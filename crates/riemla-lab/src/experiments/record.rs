@@ -8,11 +8,12 @@ use riemla::posterior::Draw;
 use riemla_files::TrainingRecord;
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Drawn, FoundStrength};
+use super::cell::Drawn;
 use super::config::Problem;
 use super::layout::write_text;
 use super::score::Score;
 use super::{ExperimentError, MethodName, PriorName, Result, Setting};
+use crate::strength::FoundStrength;
 
 /// Which posterior a line is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

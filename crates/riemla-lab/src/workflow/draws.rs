@@ -83,13 +83,8 @@ fn quick(saved: &SavedPosterior, method: Method) -> Result<Vec<Vec<f64>>> {
     if method == Method::Map {
         return Ok(vec![saved.laplace.theta.clone()]);
     }
-    let tangent = |index| {
-        let mut theta = saved.laplace.theta.clone();
-        let tangent = saved.laplace.draw_tangent(&mut stream(QUICK_SEED, Purpose::Draw, index));
-        theta.iter_mut().zip(tangent).for_each(|(weight, change)| *weight += change);
-        theta
-    };
-    Ok((0..QUICK_DRAWS).map(tangent).collect())
+    let draw = |index| saved.laplace.draw(&mut stream(QUICK_SEED, Purpose::Draw, index));
+    Ok((0..QUICK_DRAWS).map(draw).collect())
 }
 
 fn assembled(saved: &SavedPosterior, method: Method, thetas: Vec<Vec<f64>>) -> Result<Predictor> {

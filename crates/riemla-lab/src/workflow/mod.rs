@@ -4,7 +4,6 @@
 //! [`predict()`]
 //! and [`evaluate()`] use them.
 
-mod calibration;
 mod diagnostics;
 pub mod draws;
 pub mod error;

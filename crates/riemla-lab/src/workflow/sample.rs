@@ -8,21 +8,24 @@ use std::time::{Duration, Instant};
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss};
-use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength};
+use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, Strength};
 use riemla_files::samples::write_samples;
 use riemla_files::{RunInfo, SampleStore, SavedPosterior, TrainingData};
 
-use super::calibration::CalibrationRecord;
 use super::diagnostics::Diagnosis;
 use super::error::{Result, WorkflowError};
 use super::fit::training_data;
 use super::input::DataFiles;
+use crate::strength::settle;
 use crate::watch::Watch;
 
 /// Where the sets of draws are in a posterior directory.
 pub const SAMPLES_DIRECTORY: &str = "samples";
 /// The log of draws in the directory of a set.
 pub const LOG_FILE: &str = "draws.log";
+
+/// The strength that a rule found, beside the log.
+const STRENGTH_FILE: &str = "calibration.json";
 
 /// What is asked of a sampling.
 #[derive(Debug, Clone)]
@@ -168,8 +171,23 @@ impl Drawing<'_> {
     /// Finds the strength if that is asked for, then draws what is missing.
     fn run(&self, posterior: Posterior, halt: &AtomicBool) -> Result<(Posterior, SampleSet)> {
         let (seed, samples) = (self.config.seed, self.config.samples);
-        let posterior = self.calibrated(posterior, halt)?;
-        let missing = self.store.lock().unwrap_or_else(PoisonError::into_inner).missing(samples);
+        self.watch.begin("choosing the strength of the metric", 0);
+        let settled = match settle(posterior, seed, &self.set.join(STRENGTH_FILE), halt) {
+            Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => {
+                return Err(WorkflowError::Interrupted);
+            }
+            settled => settled?,
+        };
+        let posterior = settled.posterior;
+        if let Some(found) = &settled.found {
+            self.watch.note(&format!("strength of the metric: {:.4}", found.strength));
+        }
+        let missing = {
+            let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+            let pilots = settled.pilots.iter().filter(|draw| draw.index < samples);
+            pilots.into_iter().try_for_each(|draw| store.append(draw))?;
+            store.missing(samples)
+        };
         self.watch.begin(&format!("drawing from {}", self.config.set_name()), missing.len() as u64);
         let failure = Mutex::new(None);
         let progress = |draw: &Draw| {
@@ -187,26 +205,6 @@ impl Drawing<'_> {
             Some(error) => Err(error.into()),
             None => Ok((posterior, drawn)),
         }
-    }
-
-    /// The posterior at the strength that its rule finds; found once per set, then kept in a file.
-    fn calibrated(&self, posterior: Posterior, halt: &AtomicBool) -> Result<Posterior> {
-        if self.config.posterior.strength.fixed().is_some() || !self.config.posterior.method.is_riemannian() {
-            return Ok(posterior);
-        }
-        if let Some(record) = CalibrationRecord::read(self.set)? {
-            return Ok(posterior.with_strength(record.strength)?);
-        }
-        self.watch.begin("choosing the strength of the metric", 0);
-        let Some(found) = posterior.calibration_until(self.config.seed, Some(halt))? else {
-            return Ok(posterior);
-        };
-        if found.status == SearchStatus::Stopped {
-            return Err(WorkflowError::Interrupted);
-        }
-        CalibrationRecord::new(&found).write(self.set)?;
-        self.watch.note(&format!("strength of the metric: {:.4}", found.strength));
-        Ok(posterior.with_strength(found.strength)?)
     }
 }
 

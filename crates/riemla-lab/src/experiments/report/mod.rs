@@ -83,9 +83,12 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
     } else {
         ""
     };
-    let presets = claims::names(&numbers.presets());
+    let presets = match numbers.presets() {
+        none if none.is_empty() => String::new(),
+        presets => format!("; presets: {}", claims::names(&presets)),
+    };
     section.push(Block::Text(format!(
-        "{} posteriors, riemla {}; presets: {presets}.{quick}",
+        "{} posteriors, riemla {}{presets}.{quick}",
         records.len(),
         env!("CARGO_PKG_VERSION")
     )));

@@ -200,6 +200,9 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
         compared[1]
     );
     let mut section = Section::new("Where we disagree with the paper", DISAGREE);
+    if compared == [0, 0] {
+        return section;
+    }
     section.push(Block::Text(std::mem::take(&mut table.caption)));
     section.push(Block::Table(table));
     section

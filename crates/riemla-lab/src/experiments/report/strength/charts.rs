@@ -68,6 +68,9 @@ fn with_series(mut chart: Chart, lines: &[Line], y: impl Fn(&Line) -> Option<(f6
         let given: Vec<Setting> = given.iter().copied().filter(|s| s.metric_name() == metric).collect();
         for method in methods() {
             let points = of(method, &given);
+            if points.is_empty() {
+                continue;
+            }
             let name =
                 if metric == "loss" { method.name().into() } else { format!("{}, {metric}", method.name()) };
             let style = Style { dashed: metric != "loss", ..Style::named(method.name(), 0) };

@@ -93,7 +93,7 @@ pub fn table(verdicts: &[Verdict], places: usize) -> TextTable {
         "mean |ln virial ratio|",
         "gradients per draw",
         "search, in draws",
-        "searches that converged",
+        "converged",
     ];
     TextTable {
         corner: "setting".into(),
@@ -102,7 +102,8 @@ pub fn table(verdicts: &[Verdict], places: usize) -> TextTable {
         caption: format!(
             "Over {places} posteriors (problem, prior, method) that have all settings. Wins: lowest test NLL \
              among the settings that are no given number. Above the lowest: of all settings, given numbers \
-             too. Gradients: geometric mean."
+             too. Gradients: geometric \
+             mean. Converged: searches that met their condition."
         ),
     }
 }
