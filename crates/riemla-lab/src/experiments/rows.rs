@@ -169,6 +169,26 @@ mod tests {
     }
 
     #[test]
+    fn validation_rows_are_neither_trained_nor_tested_on() {
+        for (experiment, name, n, left) in
+            [("banana", "banana", 5300, 796), ("pinwheel", "pinwheel", 1000, 50)]
+        {
+            let inputs: Vec<f64> = (0..n).map(f64::from).collect();
+            let data = Dataset::classification(inputs, 1, vec![0; n as usize]).expect("data");
+            let Rows { train, test, validation } =
+                rows(&problem(experiment, name), &Loaded { data, train: None }, 1).expect("splits");
+            let validation = validation.expect("rows are left");
+            assert_eq!(validation.len(), left);
+            let seen = |x: &f64| train.inputs().contains(x) || test.inputs().contains(x);
+            assert!(!validation.inputs().iter().any(seen), "{name}");
+        }
+        let problem = problem("logistic", "logistic");
+        let data = Dataset::classification(vec![0.0, 1.0], 1, vec![0, 1]).expect("data");
+        let all = rows(&problem, &Loaded { data, train: None }, 0).expect("splits");
+        assert!(all.validation.is_none() && !problem.split.has_validation());
+    }
+
+    #[test]
     fn images_are_balanced_and_a_prefix_nearly_so() {
         let labels: Vec<usize> = (0..1000).map(|i| i * i % 10).collect();
         let data = Dataset::classification(vec![0.0; 1000], 1, labels).expect("data");

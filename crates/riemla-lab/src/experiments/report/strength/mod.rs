@@ -3,6 +3,8 @@
 mod charts;
 mod lines;
 mod summary;
+#[cfg(test)]
+mod tests;
 
 use super::super::{Experiment, ResultRow, RunRecord};
 use super::document::{Block, Section};
