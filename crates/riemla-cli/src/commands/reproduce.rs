@@ -7,7 +7,8 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use riemla_lab::datasets::DataDirs;
 use riemla_lab::experiments::{
-    self, BUILTIN, Experiment, Outcome, Preset, PriorName, Request, builtin, prepare, write_report,
+    self, BUILTIN, Experiment, Outcome, Preset, PriorName, Request, builtin, paper_experiments, prepare,
+    write_report,
 };
 
 use crate::interrupt::stop_flag;
@@ -23,13 +24,15 @@ Examples:
   riemla reproduce banana --out results/banana --resume     after a kill, or to add presets and seeds
   riemla reproduce my-banana.toml --out mine                a changed copy of experiments/banana.toml
   riemla reproduce report results/banana                    the report again, from what is there
+  riemla reproduce strength --out results/strength          which rule for the strength is best
 
 Every draw is on disk before the next begins. Ctrl-C ends the run after the draws under way and writes
 the report of what is there; --resume goes on with the same bits as if nothing had happened.";
 
 /// Run the paper's experiments and lay their numbers beside the paper's
 ///
-/// EXPERIMENT is a name from `riemla reproduce list`, the path of a TOML file, or `all`. Writes to DIR:
+/// EXPERIMENT is a name from `riemla reproduce list`, the path of a TOML file, or `all` (those of the paper).
+/// Writes to DIR:
 ///
 ///   results.csv   means over seeds, with the columns of the paper's numbers and diagnostics
 ///   runs.jsonl    one line per posterior and seed: settings, scores, counters
@@ -47,7 +50,8 @@ pub struct Reproduce {
     #[arg(long)]
     pub quick: bool,
 
-    /// How geodesics are run, for the methods that have them; may be given several times
+    /// How geodesics are run, for the methods that have them; may be given several times.
+    /// Experiments with settings of their own (strength) ignore it
     /// [default: all three with --quick, otherwise paper and calibrated]
     #[arg(long, value_name = "PRESET")]
     pub preset: Vec<PresetArgument>,
@@ -149,7 +153,7 @@ fn closing(outcome: &Outcome, seconds: u64) -> String {
 fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
     let mut experiments: Vec<Experiment> = Vec::new();
     for word in words {
-        let names = if *word == "all" { BUILTIN.map(|(name, _)| name).to_vec() } else { vec![*word] };
+        let names = if *word == "all" { paper_experiments() } else { vec![*word] };
         for name in names {
             let mut experiment = experiments::open(name)?.resolve(arguments.quick)?;
             experiment.seeds = arguments.seeds.unwrap_or(experiment.seeds);

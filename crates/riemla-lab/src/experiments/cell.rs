@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rayon::prelude::*;
-use riemla::posterior::{Draw, Posterior};
+use riemla::posterior::{Draw, MetricChoice, Posterior};
 use riemla_files::samples::{SAMPLES_FILE, SavedSamples, read_samples, write_samples};
 use riemla_files::{RunInfo, SampleStore};
 
@@ -56,14 +56,16 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
             }
             settled => settled?,
         };
-    let strength = posterior.config().method.is_riemannian().then(|| posterior.config().strength.fixed());
+    let config = posterior.config();
+    let has_strength = config.method.is_riemannian() && config.metric != MetricChoice::Fisher;
+    let strength = config.strength.fixed().filter(|_| has_strength);
     let theta = posterior.laplace().theta.clone();
     let run = RunInfo::new(posterior.config().clone(), wanted.seed, &theta);
     let mut drawn = Drawn {
         draws: Vec::new(),
         failed: Vec::new(),
         seconds_per_sample: None,
-        strength: strength.flatten(),
+        strength,
         found,
         stopped: false,
     };
