@@ -61,11 +61,11 @@ pub fn predictor(saved: &SavedPosterior, directory: &Path, name: &str) -> Result
     if set.join(SAMPLES_FILE).is_file() {
         let samples = read_samples(&set)?;
         let thetas = samples.draws.into_iter().map(|draw| draw.theta).collect();
-        return assembled(saved, samples.run.config.method, thetas);
+        return assembled(saved, samples.run.config.is_linearized(), thetas);
     }
     let known = [Method::Map, Method::La, Method::LinLa];
     match known.into_iter().find(|method| method.name() == name) {
-        Some(method) => assembled(saved, method, quick(saved, method)?),
+        Some(method) => assembled(saved, method.is_linearized(), quick(saved, method)?),
         None => Err(WorkflowError::unfit(format!(
             "{} has no draws named {name}; there are: {}; make them with `riemla sample {0} --method {name}`",
             directory.display(),
@@ -92,12 +92,12 @@ fn quick(saved: &SavedPosterior, method: Method) -> Result<Vec<Vec<f64>>> {
     Ok((0..QUICK_DRAWS).map(tangent).collect())
 }
 
-fn assembled(saved: &SavedPosterior, method: Method, thetas: Vec<Vec<f64>>) -> Result<Predictor> {
+fn assembled(saved: &SavedPosterior, linearized: bool, thetas: Vec<Vec<f64>>) -> Result<Predictor> {
     Ok(Predictor {
         network: Arc::new(Network::new(&saved.model.network)?),
         likelihood: saved.laplace.likelihood,
         thetas,
-        linearized_at: method.is_linearized().then(|| saved.laplace.theta.clone()),
+        linearized_at: linearized.then(|| saved.laplace.theta.clone()),
         scale: saved.model.encoding.as_ref().and_then(Encoding::target_scale),
     })
 }
