@@ -243,7 +243,7 @@ fn side(side: &Side) -> Value {
     json!({
         "posterior": side.place.posterior.display().to_string(),
         "set": side.place.set,
-        "method": side.method.name(),
+        "method": side.method,
         "draws": side.draws,
         "uncertain_weights": side.weights,
         "loss_rise": side.loss.map(|loss| number(loss.rise)),
