@@ -4,6 +4,7 @@
 use clap::{Parser, Subcommand};
 use riemla::posterior::Strength;
 
+use crate::commands::compare::Compare;
 use crate::commands::data::Data;
 use crate::commands::demo::Demo;
 use crate::commands::evaluate::Evaluate;
@@ -61,6 +62,7 @@ pub enum Command {
     Sample(Sample),
     Predict(Predict),
     Evaluate(Evaluate),
+    Compare(Compare),
     Inspect(Inspect),
     Completions(Completions),
     Man(Man),

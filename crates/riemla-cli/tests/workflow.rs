@@ -258,6 +258,7 @@ fn every_command_has_a_help_with_an_example() {
         "sample",
         "predict",
         "evaluate",
+        "compare",
         "inspect",
         "completions",
         "man",

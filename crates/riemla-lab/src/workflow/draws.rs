@@ -57,15 +57,31 @@ pub fn choose(directory: &Path, named: Option<&str>) -> Result<String> {
 /// The predictor of a set by name; `map`, `la` and `lin-la` are drawn on the spot if no set has that
 /// name.
 pub fn predictor(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Predictor> {
+    let DrawnSet { method, thetas, .. } = drawn(saved, directory, name)?;
+    assembled(saved, method, thetas)
+}
+
+/// A set of draws and where they come from.
+pub struct DrawnSet {
+    /// The method that drew them.
+    pub method: Method,
+    /// Their seed.
+    pub seed: u64,
+    /// The draws.
+    pub thetas: Vec<Vec<f64>>,
+}
+
+/// The draws of a set, found as by [`predictor`].
+pub fn drawn(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<DrawnSet> {
     let set = directory.join(SAMPLES_DIRECTORY).join(name);
     if set.join(SAMPLES_FILE).is_file() {
         let samples = read_samples(&set)?;
         let thetas = samples.draws.into_iter().map(|draw| draw.theta).collect();
-        return assembled(saved, samples.run.config.method, thetas);
+        return Ok(DrawnSet { method: samples.run.config.method, seed: samples.run.seed, thetas });
     }
     let known = [Method::Map, Method::La, Method::LinLa];
     match known.into_iter().find(|method| method.name() == name) {
-        Some(method) => assembled(saved, method, quick(saved, method)?),
+        Some(method) => Ok(DrawnSet { method, seed: QUICK_SEED, thetas: quick(saved, method)? }),
         None => Err(WorkflowError::unfit(format!(
             "{} has no draws named {name}; there are: {}; make them with `riemla sample {0} --method {name}`",
             directory.display(),
@@ -87,7 +103,8 @@ fn quick(saved: &SavedPosterior, method: Method) -> Result<Vec<Vec<f64>>> {
     Ok((0..QUICK_DRAWS).map(draw).collect())
 }
 
-fn assembled(saved: &SavedPosterior, method: Method, thetas: Vec<Vec<f64>>) -> Result<Predictor> {
+/// The predictor of draws of a method.
+pub(super) fn assembled(saved: &SavedPosterior, method: Method, thetas: Vec<Vec<f64>>) -> Result<Predictor> {
     Ok(Predictor {
         network: Arc::new(Network::new(&saved.model.network)?),
         likelihood: saved.laplace.likelihood,
