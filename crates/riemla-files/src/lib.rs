@@ -30,7 +30,7 @@ pub use model::{HeldOut, Model, TrainingRecord};
 pub use onnx::{ImportedNetwork, import_onnx};
 pub use open::{Format, ReadOptions, Source};
 pub use posterior::SavedPosterior;
-pub use samples::{RunInfo, SampleStore};
+pub use samples::{RunConfig, RunInfo, SampleStore};
 pub use spec::{ModelSpec, read_model_spec};
 pub use state_dict::{import_state_dict, write_state_dict};
 pub use table::{CsvReader, Table, read_table};

@@ -45,6 +45,7 @@ pub mod ode;
 pub mod posterior;
 pub mod predict;
 pub mod random;
+pub mod reference;
 pub mod score;
 mod strict;
 pub mod testing;

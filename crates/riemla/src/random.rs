@@ -25,6 +25,12 @@ pub enum Purpose {
     Split = 6,
     /// Resampled test rows.
     Bootstrap = 7,
+    /// Steps of Markov chains.
+    Chain = 8,
+    /// Where Markov chains start.
+    Start = 9,
+    /// Seeds of the members of an ensemble.
+    Member = 10,
 }
 
 /// The stream number `index` for one purpose under one seed.

@@ -11,7 +11,7 @@ const LINES: [&[&str]; 10] = [
     &["nn", "data", "ode", "score", "compare"],
     &["objective"],
     &["train"],
-    &["curvature"],
+    &["curvature", "reference"],
     &["geometry"],
     &["posterior"],
     &["predict"],

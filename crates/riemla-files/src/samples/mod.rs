@@ -1,9 +1,11 @@
 //! Draws on disk: a log that grows draw by draw, and finished sets for others to read.
 
+mod config;
 mod record;
 mod set;
 mod store;
 
+pub use config::RunConfig;
 pub use record::{DrawRecord, RunInfo};
 pub use set::{
     SAMPLES_FILE, SAMPLES_LINES_FILE, SAMPLES_TENSORS_FILE, SavedSamples, read_samples, write_samples,

@@ -1,9 +1,10 @@
 //! What is written about a run and about each of its draws.
 
 use riemla::geometry::{Counters, Diagnostics, Status};
-use riemla::posterior::{Draw, GeodesicSummary, PosteriorConfig};
+use riemla::posterior::{Draw, GeodesicSummary};
 use serde::{Deserialize, Serialize};
 
+use super::RunConfig;
 use crate::json::{FORMAT_VERSION, any_number};
 
 /// What all draws of a run have in common. Two runs with equal information give equal draws.
@@ -16,15 +17,16 @@ pub struct RunInfo {
     pub seed: u64,
     /// Number of weights.
     pub dim: usize,
-    /// Method, strength, integrator, batches.
-    pub config: PosteriorConfig,
+    /// Method with its settings.
+    pub config: RunConfig,
     /// CRC-32 of θ* as little-endian F64, so that draws of another fit are not mixed in.
     pub theta_crc32: u32,
 }
 
 impl RunInfo {
     /// The information of a run around `theta`.
-    pub fn new(config: PosteriorConfig, seed: u64, theta: &[f64]) -> Self {
+    pub fn new(config: impl Into<RunConfig>, seed: u64, theta: &[f64]) -> Self {
+        let config = config.into();
         let mut crc = crc32fast::Hasher::new();
         theta.iter().for_each(|value| crc.update(&value.to_le_bytes()));
         let theta_crc32 = crc.finalize();

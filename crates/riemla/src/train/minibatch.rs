@@ -98,6 +98,17 @@ pub fn minibatch(
     config: &MiniBatch,
     observer: &mut Observer<'_>,
 ) -> Result<TrainReport> {
+    minibatch_seen(objective, theta, config, observer, &mut |_| ())
+}
+
+/// [`minibatch`] with `seen` told of the parameters at the end of every epoch.
+pub fn minibatch_seen(
+    objective: &dyn Stochastic,
+    theta: &mut [f64],
+    config: &MiniBatch,
+    observer: &mut Observer<'_>,
+    seen: &mut dyn FnMut(&[f64]),
+) -> Result<TrainReport> {
     config.check(objective.len())?;
     check_start(objective.dim(), theta)?;
     let mut run = Run::new(config.epochs, observer);
@@ -118,6 +129,7 @@ pub fn minibatch(
         }
         best.offer(&start, mean);
         done += 1;
+        seen(theta);
         if run.observe(done, mean) && done < config.epochs {
             status = TrainStatus::Stopped;
             break;

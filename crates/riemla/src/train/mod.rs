@@ -4,6 +4,7 @@
 //! |---|---|
 //! | the paper's θ* | [`gradient_descent`], [`adam`] or [`minibatch`] with its settings |
 //! | a true minimum (MAP) | any of these, then [`lbfgs`] |
+//! | the same without thinking about settings | [`Recipe`] |
 //!
 //! The update rules ([`Rule`]) and learning rates ([`Schedule`]) are shared by full batch and
 //! mini-batch. A run that diverges or gets stuck is data: see [`TrainReport::status`]. `Err` is
@@ -13,6 +14,7 @@ mod full_batch;
 mod lbfgs;
 mod minibatch;
 mod network;
+mod recipe;
 mod rule;
 mod run;
 mod schedule;
@@ -28,8 +30,9 @@ use crate::error::stop_requested;
 
 pub use full_batch::{Adam, GradientDescent, adam, gradient_descent};
 pub use lbfgs::{Lbfgs, lbfgs};
-pub use minibatch::{BatchProbe, MiniBatch, Stochastic, minibatch};
+pub use minibatch::{BatchProbe, MiniBatch, Stochastic, minibatch, minibatch_seen};
 pub use network::StochasticLoss;
+pub use recipe::Recipe;
 pub use rule::Rule;
 pub use schedule::Schedule;
 

@@ -1,0 +1,149 @@
+//! One chain: the bridge from an [`Objective`] to the crate `nuts-rs`, which moves it.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+
+use nuts_rs::{Chain as _, CpuLogpFunc, CpuMath, CpuMathError, HasDims, LogpError, Settings as _};
+
+use super::nuts::{Chain, Nuts, NutsControl, NutsStep, Transition};
+use crate::error::stop_requested;
+use crate::objective::{Objective, Probe};
+use crate::random::{Purpose, stream};
+use crate::{Error, Result};
+
+/// The mass matrix is diagonal plus low rank: the curvatures of a network differ by powers of ten in
+/// directions that are no single weights.
+type Settings = nuts_rs::LowRankNutsSettings;
+
+/// exp(−L) as `nuts-rs` sees it.
+struct Density<'a> {
+    probe: Box<dyn Probe + 'a>,
+    dim: usize,
+    stop: Option<&'a AtomicBool>,
+}
+
+/// Why there is no density at a point.
+#[derive(Debug, thiserror::Error)]
+enum NoDensity {
+    #[error("outside of the domain")]
+    Outside,
+    #[error("stopped on request")]
+    Stopped,
+}
+
+impl LogpError for NoDensity {
+    fn is_recoverable(&self) -> bool {
+        matches!(self, Self::Outside)
+    }
+}
+
+impl HasDims for Density<'_> {
+    fn dim_sizes(&self) -> HashMap<String, u64> {
+        HashMap::from([("unconstrained_parameter".into(), self.dim as u64)])
+    }
+}
+
+impl CpuLogpFunc for Density<'_> {
+    type LogpError = NoDensity;
+    type FlowParameters = ();
+    type ExpandedVector = ();
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn logp(&mut self, position: &[f64], gradient: &mut [f64]) -> std::result::Result<f64, NoDensity> {
+        if stop_requested(self.stop) {
+            return Err(NoDensity::Stopped);
+        }
+        let value = self.probe.value(position);
+        if !value.is_finite() {
+            return Err(NoDensity::Outside);
+        }
+        self.probe.gradient(gradient);
+        gradient.iter_mut().for_each(|g| *g = -*g);
+        Ok(-value)
+    }
+
+    fn expand_vector<R: rand::Rng + ?Sized>(
+        &mut self,
+        _: &mut R,
+        _: &[f64],
+    ) -> std::result::Result<(), CpuMathError> {
+        Ok(())
+    }
+}
+
+/// What a chain is made of.
+pub(super) struct Plan<'a> {
+    pub(super) objective: &'a dyn Objective,
+    pub(super) config: &'a Nuts,
+    pub(super) seed: u64,
+    pub(super) index: usize,
+    pub(super) draws: usize,
+    pub(super) control: NutsControl<'a>,
+}
+
+impl Plan<'_> {
+    fn settings(&self) -> Settings {
+        let mut settings = Settings {
+            num_tune: self.config.warmup,
+            maxdepth: self.config.max_depth,
+            store_divergences: false,
+            ..Settings::default()
+        };
+        settings.adapt_options.step_size_settings.target_accept = self.config.target_acceptance;
+        settings
+    }
+
+    /// Runs the chain: warm-up, then draws.
+    pub(super) fn run(&self, start: &[f64]) -> Result<Chain> {
+        let Self { objective, control, .. } = *self;
+        let density = Density { probe: objective.probe(), dim: objective.dim(), stop: control.stop };
+        let index = self.index as u64;
+        let mut rng = stream(self.seed, Purpose::Chain, index);
+        let made = self.settings().new_chain(index, CpuMath::new(density), &mut rng);
+        let mut sampler = made.map_err(|error| self.failure(&error))?;
+        let mut chain = Chain::default();
+        if let Err(error) = sampler.set_position(start) {
+            return self.ended(chain, &error);
+        }
+        for step in 0..self.config.warmup as usize + self.draws {
+            let (theta, stats, progress) = match sampler.expanded_draw() {
+                Ok((theta, _, stats, progress)) => (theta, stats, progress),
+                Err(error) => return self.ended(chain, &error),
+            };
+            let draw = step.checked_sub(self.config.warmup as usize);
+            if let Some(progress) = control.progress {
+                progress(NutsStep { chain: self.index, draw, theta: &theta });
+            }
+            if draw.is_none() {
+                chain.warmup_gradients += progress.num_gradients;
+                chain.step_size = progress.step_size;
+                continue;
+            }
+            chain.transitions.push(Transition {
+                loss: -stats.point.logp,
+                acceptance: stats.adapt.step_size.mean_tree_accept,
+                depth: stats.depth,
+                gradients: progress.num_gradients,
+                diverging: progress.diverging,
+            });
+            chain.draws.push(theta.into_vec());
+        }
+        Ok(chain)
+    }
+
+    /// A chain that could not go on: because of a stop, or for a reason.
+    fn ended(&self, mut chain: Chain, error: &dyn std::fmt::Display) -> Result<Chain> {
+        if stop_requested(self.control.stop) {
+            chain.stopped = true;
+            return Ok(chain);
+        }
+        Err(self.failure(error))
+    }
+
+    fn failure(&self, error: &dyn std::fmt::Display) -> Error {
+        Error::Unsupported(format!("chain {} of NUTS could not go on: {error}", self.index))
+    }
+}
