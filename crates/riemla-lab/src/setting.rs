@@ -4,14 +4,15 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use riemla::posterior::{Method, PosteriorConfig, Statistic, Strength};
+use riemla::posterior::{Method, MetricChoice, PosteriorConfig, Statistic, Strength};
 use serde::{Deserialize, Serialize};
 
 use crate::preset::Preset;
 
 /// A preset, or a metric with its strength, solved by the integrator that suits it.
 ///
-/// In files and on the command line it is its name: `calibrated`, `a=0.1`, `loss-rise`, `fisher`.
+/// In files and on the command line it is its name: `calibrated`, `a=0.1`, `loss-rise`,
+/// `preconditioned virial`, `fisher`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Setting {
@@ -19,6 +20,8 @@ pub enum Setting {
     Preset(Preset),
     /// The metric of the loss, I + a²∇L∇Lᵀ, by the constrained leapfrog.
     Loss(Rule),
+    /// The preconditioned metric P + a²∇L∇Lᵀ, by the constrained leapfrog.
+    Preconditioned(Rule),
     /// The Fisher metric, which has no strength.
     Fisher,
 }
@@ -120,7 +123,10 @@ impl FromStr for Rule {
 }
 
 const KNOWN: &str = "a setting is a preset (paper, converged, calibrated), a strength (a=0.1), a rule \
-(virial, virial-median, loss-rise, held-out) or fisher";
+(virial, virial-median, loss-rise, held-out), \"preconditioned\" before a strength or a rule, or fisher";
+
+/// Before the rule of the preconditioned metric.
+const PRECONDITIONED: &str = "preconditioned ";
 
 impl Setting {
     /// Where draws do not follow geodesics.
@@ -138,13 +144,21 @@ impl Setting {
             Self::Loss(rule) => {
                 PosteriorConfig { strength: rule.strength(), ..Preset::Converged.config(method) }
             }
+            Self::Preconditioned(rule) => {
+                let metric = MetricChoice::Preconditioned;
+                PosteriorConfig { metric, ..Self::Loss(rule).config(method) }
+            }
             Self::Fisher => PosteriorConfig::fisher(method),
         }
     }
 
     /// The metric, in a word.
     pub fn metric_name(self) -> &'static str {
-        if self == Self::Fisher { "fisher" } else { "loss" }
+        match self {
+            Self::Preset(_) | Self::Loss(_) => "loss",
+            Self::Preconditioned(_) => "preconditioned",
+            Self::Fisher => "fisher",
+        }
     }
 
     /// Whether rows are needed that are neither trained nor tested on.
@@ -155,7 +169,7 @@ impl Setting {
     /// The strength or its rule, where the setting is made of one.
     pub fn rule(self) -> Option<Rule> {
         match self {
-            Self::Loss(rule) => Some(rule),
+            Self::Loss(rule) | Self::Preconditioned(rule) => Some(rule),
             Self::Preset(_) | Self::Fisher => None,
         }
     }
@@ -166,6 +180,7 @@ impl fmt::Display for Setting {
         match self {
             Self::Preset(preset) => f.write_str(preset.name()),
             Self::Loss(rule) => rule.fmt(f),
+            Self::Preconditioned(rule) => write!(f, "{PRECONDITIONED}{rule}"),
             Self::Fisher => f.write_str("fisher"),
         }
     }
@@ -176,6 +191,9 @@ impl FromStr for Setting {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let mut presets = [Preset::Any].into_iter().chain(Preset::CHOICES);
+        if let Some(rule) = text.strip_prefix(PRECONDITIONED) {
+            return rule.parse().map(Self::Preconditioned);
+        }
         match text {
             "fisher" => Ok(Self::Fisher),
             _ => match presets.find(|preset| preset.name() == text) {
@@ -213,7 +231,10 @@ mod tests {
     #[test]
     fn names_come_back() {
         let names = ["any", "paper", "converged", "calibrated", "a=0.01", "a=1", "a=12.5"];
-        let rules = ["virial", "virial-median", "loss-rise", "held-out", "fisher"];
+        let rules = ["virial", "virial-median", "loss-rise", "held-out"]
+            .into_iter()
+            .chain(["preconditioned a=0.1", "preconditioned virial", "fisher"])
+            .collect::<Vec<_>>();
         let all: Vec<Setting> =
             names.iter().chain(&rules).map(|name| name.parse().expect("a setting")).collect();
         assert!(all.is_sorted(), "the order of tables: {all:?}");
@@ -228,7 +249,7 @@ mod tests {
 
     #[test]
     fn what_is_no_setting_is_refused_with_what_there_is() {
-        for bad in ["a=", "a=-1", "a=nan", "a=inf", "A=1", "", "viral", "fisher virial"] {
+        for bad in ["a=", "a=-1", "a=nan", "a=inf", "A=1", "", "viral", "fisher virial", "preconditioned "] {
             let error = bad.parse::<Setting>().expect_err(bad);
             assert!(error.contains("setting") || error.contains("strength"), "{error}");
         }

@@ -93,6 +93,9 @@ pub enum MetricChoice {
     /// I + a²∇L∇Lᵀ, the paper's.
     #[default]
     Loss,
+    /// P + a²∇L∇Lᵀ with P the Laplace precision, and tangents lengthened so that Gaussian posteriors
+    /// are exact at every strength.
+    Preconditioned,
     /// The Fisher metric Σ JᵀΛJ + δ: no strength to choose, exact for Gaussian posteriors.
     Fisher,
 }
@@ -141,7 +144,7 @@ impl PosteriorConfig {
     pub(super) fn validate_geodesics(&self) -> Result<()> {
         self.strength.validate()?;
         self.integrator.validate()?;
-        if self.metric == MetricChoice::Loss {
+        if self.metric != MetricChoice::Fisher {
             return Ok(());
         }
         let message = if self.strength.fixed().is_none() {

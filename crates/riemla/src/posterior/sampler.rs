@@ -67,7 +67,7 @@ impl Posterior {
         let calibrations = Mutex::default();
         let mut posterior =
             Self { config, laplace, data, loss, objective: None, validation: None, calibrations };
-        let of_loss = posterior.config.metric == MetricChoice::Loss;
+        let of_loss = posterior.config.metric != MetricChoice::Fisher;
         if posterior.config.method.is_riemannian() && posterior.config.batch.is_none() && of_loss {
             posterior.objective = Some(posterior.full_objective()?);
         }
@@ -123,7 +123,7 @@ impl Posterior {
         seed: u64,
         stop: Option<&AtomicBool>,
     ) -> Result<Option<Arc<Calibration>>> {
-        let rule = self.config.strength.fixed().is_none() && self.config.metric == MetricChoice::Loss;
+        let rule = self.config.strength.fixed().is_none() && self.config.metric != MetricChoice::Fisher;
         if !(self.config.method.is_riemannian() && rule) {
             return Ok(None);
         }

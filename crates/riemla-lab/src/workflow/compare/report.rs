@@ -18,7 +18,7 @@ pub fn report(comparison: &Comparison) -> Report {
         report.text(format!("Note: {note}."));
     });
     report.section("Each set", EACH);
-    let mut table = Table::new("", comparison.sides.iter().map(|side| Column::new(&side.label)).collect());
+    let mut table = Table::new("", comparison.headings().map(Column::new).to_vec());
     for (name, values) in comparison.side_rows() {
         table.row(name, values.map(Cell::Text).to_vec());
     }

@@ -101,7 +101,7 @@ impl Comparison {
         Some((other.outputs / reference.outputs, probabilities.map(|(own, theirs)| own / theirs)))
     }
 
-    /// How far apart they are, in a sentence.
+    /// How far apart they are, in words.
     pub fn summary(&self) -> String {
         let (other, reference) = (&self.other().label, &self.reference().label);
         let chance = match self.energy.null {
@@ -113,7 +113,13 @@ impl Comparison {
             }
             _ => String::new(),
         };
-        format!("The energy distance of {other} from {reference} is {:.4}{chance}.", self.energy.value)
+        let spread = self.spread_ratios().map_or(String::new(), |(outputs, _)| {
+            format!(" Its outputs spread {outputs:.2} times as much over the draws.")
+        });
+        format!(
+            "The energy distance of {other} from {reference} is {:.4}{chance}.{spread}",
+            self.energy.value
+        )
     }
 
     /// All numbers.
@@ -151,14 +157,9 @@ impl Comparison {
 
     /// The numbers as tables for a terminal.
     pub fn table(&self) -> String {
-        let label = |i: usize| {
-            let reference = if i == self.reference { " (reference)" } else { "" };
-            format!("{}{reference}", self.sides[i].label)
-        };
-        let mut rows = vec![vec![String::new(), label(0), label(1)]];
-        rows.extend(
-            self.side_rows().into_iter().map(|(name, values)| [vec![name], values.to_vec()].concat()),
-        );
+        let mut rows = vec![[vec![String::new()], self.headings().to_vec()].concat()];
+        let lines = self.side_rows().into_iter().chain(self.score_rows());
+        rows.extend(lines.map(|(name, values)| [vec![name], values.to_vec()].concat()));
         let mut text = aligned(&rows) + "\n" + &aligned(&self.distance_rows());
         for side in &self.sides {
             if let Some(importance) = &side.importance {
@@ -168,6 +169,12 @@ impl Comparison {
         }
         text += &format!("\n{}\n", self.summary());
         text
+    }
+
+    /// Labels of A and B, the reference marked.
+    pub(super) fn headings(&self) -> [String; 2] {
+        let mark = |i: usize| if i == self.reference { " (reference)" } else { "" };
+        [0, 1].map(|i| format!("{}{}", self.sides[i].label, mark(i)))
     }
 
     /// Quantities of each set: name, A, B.
@@ -192,11 +199,13 @@ impl Comparison {
             ("k-hat", each(&|side| side.importance.map(|i| format!("{:.2}", i.shape)))),
             ("effective draws", each(&|side| side.importance.map(|i| format!("{:.1}", i.effective_draws)))),
         ];
-        let known = candidates.into_iter().filter_map(|(name, values)| Some((name.to_string(), values?)));
+        candidates.into_iter().filter_map(|(name, values)| Some((name.to_string(), values?))).collect()
+    }
+
+    /// Scores of each set: name, A, B.
+    fn score_rows(&self) -> impl Iterator<Item = (String, [String; 2])> {
         let four = |value: f64| format!("{value:.4}");
-        let scores =
-            self.scores.iter().flatten().map(|pair| (pair.kind.name.to_string(), pair.values.map(four)));
-        known.chain(scores).collect()
+        self.scores.iter().flatten().map(move |pair| (pair.kind.name.to_string(), pair.values.map(four)))
     }
 
     /// Distances of the other set from the reference.
