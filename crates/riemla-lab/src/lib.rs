@@ -8,5 +8,6 @@ pub mod preset;
 pub mod report;
 pub mod setting;
 pub mod strength;
+pub mod truth;
 pub mod watch;
 pub mod workflow;

@@ -2,7 +2,7 @@
 
 mod bands;
 mod claims;
-mod document;
+pub(crate) mod document;
 mod figures;
 mod logistic;
 mod maps;
