@@ -67,8 +67,9 @@ pub struct Sample {
     #[arg(long, value_name = "VALUE", value_parser = strength)]
     pub strength: Option<Strength>,
 
-    /// Metric: of the loss, or of Fisher (no strength to choose; for small models)
-    #[arg(long, value_name = "NAME", default_value = "loss", conflicts_with_all = ["strength", "preset"])]
+    /// Metric: of the loss; preconditioned, the same relative to the Gaussian (exact if the posterior
+    /// is Gaussian); or fisher (no strength to choose; for small models)
+    #[arg(long, value_name = "NAME", default_value = "loss", conflicts_with = "preset")]
     pub metric: MetricName,
 
     /// Stop after so many seconds and keep what is there
@@ -135,6 +136,7 @@ pub enum PresetName {
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
 pub enum MetricName {
     Loss,
+    Preconditioned,
     Fisher,
 }
 
@@ -183,6 +185,9 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
     if let Some((option, of)) = arguments.reference.misplaced(name) {
         anyhow::bail!("{option} is an option of {of}, not of {name}");
     }
+    if arguments.metric == MetricName::Fisher && arguments.strength.is_some() {
+        anyhow::bail!("the Fisher metric has no strength: leave out --strength");
+    }
     let run = match arguments.method {
         MethodName::Posterior(method) => RunConfig::Posterior(posterior(arguments, method)),
         MethodName::Reference(reference) => {
@@ -216,9 +221,10 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
     };
     let mut posterior = match arguments.metric {
         MetricName::Loss => preset.config(method),
-        MetricName::Fisher => {
-            PosteriorConfig { metric: MetricChoice::Fisher, ..PosteriorConfig::fisher(method) }
+        MetricName::Preconditioned => {
+            PosteriorConfig { metric: MetricChoice::Preconditioned, ..preset.config(method) }
         }
+        MetricName::Fisher => PosteriorConfig::fisher(method),
     };
     posterior.strength = arguments.strength.unwrap_or(posterior.strength);
     posterior.batch = arguments.batch.map(|size| BatchPlan { size: size as usize, stratified: false });
