@@ -114,7 +114,7 @@ impl Comparison {
             _ => String::new(),
         };
         let spread = self.spread_ratios().map_or(String::new(), |(outputs, _)| {
-            format!(" Its outputs spread {outputs:.2} times as much over the draws.")
+            format!(" The outputs of {other} spread {outputs:.2} times as much over the draws.")
         });
         format!(
             "The energy distance of {other} from {reference} is {:.4}{chance}.{spread}",
