@@ -84,11 +84,11 @@ impl Density {
         }
     }
 
-    /// A tangent vector of the Laplace approximation: normal with the inverse of the exact Hessian at the
-    /// mode, which is diagonal for both densities.
-    pub fn tangent(self, z: [f64; 2]) -> Vec<f64> {
+    /// The precision of the Laplace approximation: the exact Hessian at the mode, which is diagonal for
+    /// both densities.
+    pub fn precision(self) -> [f64; 2] {
         let [xx, _, yy] = self.hessian(&self.mode());
-        vec![z[0] / xx.sqrt(), z[1] / yy.sqrt()]
+        [xx, yy]
     }
 }
 

@@ -12,6 +12,8 @@ mod record;
 mod report;
 mod run;
 mod target;
+#[cfg(test)]
+mod tests;
 
 pub use chains::ChainSummary;
 pub use contender::Contender;

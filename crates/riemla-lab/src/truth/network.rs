@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::geometry::Counters;
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
-use riemla::posterior::{Control, Method, Posterior, PosteriorConfig};
+use riemla::posterior::{Control, Method, Posterior, PosteriorConfig, SearchStatus};
 use riemla::predict::{linearized_outputs, outputs};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{Ensemble, Swag, swag};
@@ -74,6 +74,7 @@ impl NetworkTarget {
             failed: set.failed.len() as u64,
             counters,
             search,
+            rule_met: set.calibration.as_ref().map(|found| found.status == SearchStatus::Converged),
             strength: set.calibration.as_ref().map(|found| found.strength).or(fixed),
             thetas: set.draws.into_iter().map(|draw| draw.theta).collect(),
         }))

@@ -35,6 +35,8 @@ pub struct TruthRecord {
     pub failed: u64,
     /// Strength of the metric.
     pub strength: Option<f64>,
+    /// Whether the rule that found it is met there; none without a rule.
+    pub rule_met: Option<bool>,
     /// How far from the truth.
     pub distances: Distances,
     /// Mean of (θ − θ*)·∇L(θ)/K; 1 for exact draws. Of the linearised loss, where the method is.
@@ -135,7 +137,7 @@ pub fn read_draws(out: &Path, target: &str, contender: Contender) -> Result<Vec<
     Ok(tensor.values.chunks(width).map(<[f64]>::to_vec).collect())
 }
 
-const HEADER: &str = "target,method,weights,draws,failed,strength,w1,w1_null,sd_ratio,function_w1,\
+const HEADER: &str = "target,method,weights,draws,failed,strength,rule_met,w1,w1_null,sd_ratio,function_w1,\
 function_w1_null,virial_ratio,loss_rise,nll,gradients_per_draw,search_gradients,\
 gradients_per_effective_draw,r_hat,bulk_ess,tail_ess,divergences,truth,truth_converged";
 
@@ -146,10 +148,10 @@ pub fn truth_csv(records: &[TruthRecord]) -> String {
     for record in records {
         let TruthRecord { target, contender, dim, draws, failed, distances: d, chains, .. } = record;
         let truth = truth_of(records, target);
-        let _ = write!(csv, "{target},{contender},{dim},{draws},{failed}");
+        let met = record.rule_met.map_or(String::new(), |met| met.to_string());
+        let _ = write!(csv, "{target},{contender},{dim},{draws},{failed},{},{met}", number(record.strength));
         let chain = |of: fn(&ChainSummary) -> Option<f64>| chains.as_ref().and_then(of);
         for value in [
-            record.strength,
             d.weights,
             d.weights_null,
             d.deviation_ratio,

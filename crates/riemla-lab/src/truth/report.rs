@@ -16,7 +16,8 @@ what a second set of exact draws of that size would show. W1 of predictions is t
 on up to 100 test rows (sum of distances over sum of deviations). The weights of a network can be exchanged \
 without another prediction, and chains do wander between such places: for networks the predictions count. \
 Virial ratio and loss rise are 1 for exact draws and for Gaussian posteriors. Gradients per independent draw \
-contain the search for the strength and the warm-up of chains; draws of all methods but NUTS are independent.";
+contain the search for the strength and the warm-up of chains; draws of all methods but NUTS are independent. A strength is not met if \
+the rule has no solution and the end of its range was taken.";
 
 /// Whether a directory holds a comparison with the truth.
 pub fn has_truth(out: &Path) -> bool {
@@ -153,7 +154,7 @@ fn table(records: &[TruthRecord], target: &str) -> TextTable {
             text(record.virial_ratio, 2),
             text(record.loss_rise, 2),
             text(record.nll, 3),
-            text(record.strength, 3),
+            text(record.strength, 3) + if record.rule_met == Some(false) { " (not met)" } else { "" },
             text(record.gradients_per_draw, 0),
             text(record.gradients_per_effective_draw, 0),
         ];

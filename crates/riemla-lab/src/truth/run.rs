@@ -43,7 +43,7 @@ pub fn run(request: &TruthRequest, stop: &AtomicBool, watch: &dyn Watch) -> Resu
     watch.begin("truth", (targets * (plan.contenders.len() + 1)) as u64);
     for density in &plan.densities {
         let made_with = run.made_with(json!(density));
-        let result = run.target(density.name(), made_with, || Ok(Box::new(Plane::new(*density))));
+        let result = run.target(density.name(), made_with, || Ok(Box::new(Plane::new(*density)?)));
         run.keep_going(density.name(), result)?;
     }
     for problem in &plan.problems {
@@ -226,6 +226,7 @@ impl Place<'_> {
             draws: thetas.len() as u64,
             failed: drawn.failed,
             strength: drawn.strength,
+            rule_met: drawn.rule_met,
             distances,
             virial_ratio: finite(virial_ratio(&*objective, center, &thetas)),
             loss_rise: finite(rise),

@@ -36,6 +36,8 @@ pub struct Drawn {
     pub search: Counters,
     /// The strength, given or found.
     pub strength: Option<f64>,
+    /// Whether the rule that found it is met there; none without a rule.
+    pub rule_met: Option<bool>,
 }
 
 impl Drawn {
