@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 
 use common::{DIM, draws, run};
+use riemla::posterior::{Method, PosteriorConfig};
 use riemla_files::{Error, RunInfo, SampleStore};
 
 #[test]
@@ -94,8 +95,8 @@ fn another_run_is_refused_in_words() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("draws.log");
     SampleStore::open(&path, &run()).unwrap().append(&draws(1)[0]).unwrap();
-    let mut other = RunInfo { seed: 6, ..run() };
-    other.config.strength = 0.5.into();
+    let stronger = PosteriorConfig { strength: 0.5.into(), ..PosteriorConfig::new(Method::RiemLa) };
+    let other = RunInfo { seed: 6, config: stronger.into(), ..run() };
     let error = SampleStore::open(&path, &other).unwrap_err();
     assert!(matches!(error, Error::Mismatch { .. }));
     assert!(error.to_string().contains("seed is 5 there, but 6 now"), "{error}");

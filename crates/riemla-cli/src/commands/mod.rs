@@ -10,6 +10,7 @@ pub mod inspect;
 pub mod predict;
 pub mod reproduce;
 pub mod sample;
+mod sample_reference;
 pub mod shared;
 pub mod shell;
 pub mod train;

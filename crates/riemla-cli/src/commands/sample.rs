@@ -5,10 +5,13 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use riemla::posterior::{BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
+use riemla::reference::Reference;
+use riemla_files::RunConfig;
 use riemla_lab::preset::Preset;
 use riemla_lab::report::aligned;
 use riemla_lab::workflow::{DataFiles, SampleConfig, Sampled, sample};
 
+use super::sample_reference::{ReferenceArguments, chain_rows};
 use super::shared::positive;
 use crate::interrupt::{code, stop_flag};
 use crate::output::{json, print};
@@ -20,16 +23,22 @@ Examples:
   riemla sample posterior/ --method lin-riem-la --samples 30
   riemla sample posterior/ --batch 1000 --seconds 600      each draw on a fresh batch, ten minutes at most
   riemla sample posterior/ --samples 200                   adds 100 draws to the first 100
+  riemla sample posterior/ --method nuts                   exact draws, for small networks
+  riemla sample posterior/ --method ensemble -n 10         ten trainings from fresh weights
 
 Every draw is on the disk as soon as it is finished. After Ctrl-C, a crash or the end of the budget
 the same command goes on where it was; the same seed gives the same draws on any number of threads.
+Only the chains of nuts are run again from their starts, to the same draws.
 Next: riemla predict posterior/ --data new.csv --out predictions.csv";
 
 /// Draw weights from a posterior
 ///
 /// Writes the draws, and a table of diagnostics with a line per draw, to POSTERIOR/samples/NAME.
 /// riem-la follows geodesics of the loss, so that draws stay where the loss is low; la draws from the
-/// Gaussian; lin- predicts with the network linearised at the trained weights.
+/// Gaussian; lin- predicts with the network linearised at the trained weights. To compare with: nuts runs
+/// Markov chains for the posterior itself, and tells by R-hat and effective sample sizes whether they can be
+/// trusted; swag takes the moments of stochastic gradient descent; ensemble trains the network again from
+/// fresh weights. Prior and noise are those of the fit.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Sample {
@@ -37,13 +46,13 @@ pub struct Sample {
     #[arg(value_name = "POSTERIOR")]
     pub posterior: PathBuf,
 
-    /// riem-la, lin-riem-la, la or lin-la
+    /// riem-la, lin-riem-la, la or lin-la; or nuts, swag or ensemble
     #[arg(long, short, value_name = "METHOD", default_value = "riem-la", value_parser = method)]
-    pub method: Method,
+    pub method: MethodName,
 
-    /// Draws in the set
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub samples: u64,
+    /// Draws in the set [default: 100; 1000 of nuts, 5 of an ensemble]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub samples: Option<u64>,
 
     /// Rows of a fresh random batch per draw [default: all rows]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -58,8 +67,9 @@ pub struct Sample {
     #[arg(long, value_name = "VALUE", value_parser = strength)]
     pub strength: Option<Strength>,
 
-    /// Metric: of the loss, or of Fisher (no strength to choose; for small models)
-    #[arg(long, value_name = "NAME", default_value = "loss", conflicts_with_all = ["strength", "preset"])]
+    /// Metric: of the loss; preconditioned, the same relative to the Gaussian (exact if the posterior
+    /// is Gaussian); or fisher (no strength to choose; for small models)
+    #[arg(long, value_name = "NAME", default_value = "loss", conflicts_with = "preset")]
     pub metric: MetricName,
 
     /// Stop after so many seconds and keep what is there
@@ -81,6 +91,36 @@ pub struct Sample {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+
+    #[command(flatten)]
+    pub reference: ReferenceArguments,
+}
+
+/// One word for all methods.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum MethodName {
+    /// Around the trained weights.
+    Posterior(Method),
+    /// To compare with.
+    Reference(Reference),
+}
+
+impl MethodName {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Posterior(method) => method.name(),
+            Self::Reference(reference) => reference.name(),
+        }
+    }
+
+    /// Draws unless told otherwise: of chains so many that they can be judged, of trainings few.
+    fn samples(self) -> u64 {
+        match self {
+            Self::Reference(Reference::Nuts(_)) => 1000,
+            Self::Reference(Reference::Ensemble(_)) => 5,
+            _ => 100,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -96,14 +136,16 @@ pub enum PresetName {
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
 pub enum MetricName {
     Loss,
+    Preconditioned,
     Fisher,
 }
 
-fn method(text: &str) -> Result<Method, String> {
-    match text.parse() {
-        Ok(Method::Map) => Err("map is a single point and needs no draws".into()),
-        Ok(method) => Ok(method),
-        Err(_) => Err("must be riem-la, lin-riem-la, la or lin-la".into()),
+fn method(text: &str) -> Result<MethodName, String> {
+    match (text.parse(), Reference::named(text)) {
+        (Ok(Method::Map), _) => Err("map is a single point and needs no draws".into()),
+        (Ok(method), _) => Ok(MethodName::Posterior(method)),
+        (_, Some(reference)) => Ok(MethodName::Reference(reference)),
+        _ => Err("must be riem-la, lin-riem-la, la, lin-la, nuts, swag or ensemble".into()),
     }
 }
 
@@ -124,9 +166,10 @@ fn set_name(text: &str) -> Result<String, String> {
 
 /// Draws, prints, warns.
 pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
+    let config = config(arguments)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
-    let sampled = sample(&arguments.posterior, &config(arguments), stop, &bar);
+    let sampled = sample(&arguments.posterior, &config, stop, &bar);
     bar.finish();
     let sampled = sampled?;
     print(&if arguments.json { in_json(&sampled)? } else { in_words(&sampled) })?;
@@ -137,8 +180,40 @@ pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
     Ok(code(stop))
 }
 
-fn config(arguments: &Sample) -> SampleConfig {
-    let method = arguments.method;
+fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
+    let name = arguments.method.name();
+    if let Some((option, of)) = arguments.reference.misplaced(name) {
+        anyhow::bail!("{option} is an option of {of}, not of {name}");
+    }
+    if arguments.metric == MetricName::Fisher && arguments.strength.is_some() {
+        anyhow::bail!("the Fisher metric has no strength: leave out --strength");
+    }
+    let run = match arguments.method {
+        MethodName::Posterior(method) => RunConfig::Posterior(posterior(arguments, method)),
+        MethodName::Reference(reference) => {
+            let geodesic = [
+                ("--batch", arguments.batch.is_some()),
+                ("--strength", arguments.strength.is_some()),
+                ("--metric", arguments.metric != MetricName::Loss),
+            ];
+            if let Some((option, _)) = geodesic.into_iter().find(|(_, given)| *given) {
+                anyhow::bail!("{option} is an option of geodesics, not of {name}");
+            }
+            RunConfig::Reference(arguments.reference.settings(reference))
+        }
+    };
+    Ok(SampleConfig {
+        run,
+        samples: arguments.samples.unwrap_or(arguments.method.samples()),
+        seed: arguments.seed,
+        seconds: arguments.seconds,
+        name: arguments.name.clone(),
+        data: arguments.data.clone().map(DataFiles::new),
+        most_weights: arguments.reference.most_weights(),
+    })
+}
+
+fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
     let preset = match arguments.preset {
         PresetName::Paper => Preset::Paper,
         PresetName::Converged => Preset::Converged,
@@ -146,20 +221,14 @@ fn config(arguments: &Sample) -> SampleConfig {
     };
     let mut posterior = match arguments.metric {
         MetricName::Loss => preset.config(method),
-        MetricName::Fisher => {
-            PosteriorConfig { metric: MetricChoice::Fisher, ..PosteriorConfig::fisher(method) }
+        MetricName::Preconditioned => {
+            PosteriorConfig { metric: MetricChoice::Preconditioned, ..preset.config(method) }
         }
+        MetricName::Fisher => PosteriorConfig::fisher(method),
     };
     posterior.strength = arguments.strength.unwrap_or(posterior.strength);
     posterior.batch = arguments.batch.map(|size| BatchPlan { size: size as usize, stratified: false });
-    SampleConfig {
-        posterior,
-        samples: arguments.samples,
-        seed: arguments.seed,
-        seconds: arguments.seconds,
-        name: arguments.name.clone(),
-        data: arguments.data.clone().map(DataFiles::new),
-    }
+    posterior
 }
 
 fn in_json(sampled: &Sampled) -> anyhow::Result<String> {
@@ -170,7 +239,7 @@ fn in_json(sampled: &Sampled) -> anyhow::Result<String> {
         "asked": sampled.asked,
         "out_of_time": sampled.out_of_time,
         "seconds": sampled.seconds,
-        "seed": sampled.diagnosis.set.seed,
+        "seed": sampled.seed,
         "summary": sampled.diagnosis.summary,
         "warnings": sampled.diagnosis.warnings,
         "version": env!("CARGO_PKG_VERSION"),
@@ -186,14 +255,15 @@ fn in_words(sampled: &Sampled) -> String {
         row("of which new", sampled.draws.1.to_string()),
         row("virial ratio (1 is right)", number(summary.virial_ratio, 3)),
     ];
-    if summary.gradients.is_some() {
-        rows.extend([
-            row("strength of the metric", number(summary.strength, 4)),
-            row("rise of the loss, mean", number(summary.loss_rise, 2)),
-            row("gradients per draw", number(summary.gradients, 1)),
-            row("unfinished geodesics", number(summary.unfinished.map(|share| 100.0 * share), 1) + " %"),
-        ]);
+    let some = |name: &str, value: Option<f64>, digits| value.map(|_| row(name, number(value, digits)));
+    rows.extend(some("strength of the metric", summary.strength, 4));
+    rows.extend(some("rise of the loss, mean", summary.loss_rise, 2));
+    rows.extend(some("gradients per draw", summary.gradients, 1));
+    if let Some(share) = summary.unfinished {
+        rows.push(row("unfinished geodesics", format!("{:.1} %", 100.0 * share)));
     }
+    let chains = summary.chains.as_ref().map(chain_rows).unwrap_or_default();
+    rows.extend(chains.into_iter().map(Vec::from));
     if summary.failed > 0 {
         rows.push(row("failed draws", summary.failed.to_string()));
     }

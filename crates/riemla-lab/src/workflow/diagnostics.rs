@@ -7,7 +7,7 @@ use riemla_files::atomic::write_file;
 use serde::Serialize;
 
 use super::error::Result;
-use super::sample::SampleConfig;
+use super::samplers::ChainSummary;
 
 /// Name of the table in the directory of a set.
 pub const FILE: &str = "diagnostics.csv";
@@ -15,8 +15,6 @@ pub const FILE: &str = "diagnostics.csv";
 /// What can be said about a set of draws.
 #[derive(Debug, Clone)]
 pub struct Diagnosis {
-    /// The draws.
-    pub set: SampleSet,
     /// Numbers about all of them.
     pub summary: Summary,
     /// What is off, and what to do about it.
@@ -24,7 +22,7 @@ pub struct Diagnosis {
 }
 
 /// Numbers about a set.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Summary {
     /// Strength of the metric.
     pub strength: Option<f64>,
@@ -36,21 +34,17 @@ pub struct Summary {
     pub gradients: Option<f64>,
     /// Share of geodesics that did not reach their end.
     pub unfinished: Option<f64>,
-    /// Draws for which no geodesic came to its end.
+    /// Draws that failed: no geodesic came to its end, or no training was possible.
     pub failed: usize,
+    /// What Markov chains did and whether they agree.
+    pub chains: Option<ChainSummary>,
 }
 
 impl Diagnosis {
-    /// Looks at the draws of a set; `drawn` tells of those that failed.
-    pub(super) fn of(
-        posterior: &Posterior,
-        config: &SampleConfig,
-        draws: Vec<Draw>,
-        drawn: SampleSet,
-    ) -> Result<Self> {
-        let set = SampleSet { draws, ..drawn };
+    /// Looks at the draws of a posterior and writes a line about each.
+    pub(super) fn of_geodesics(posterior: &Posterior, set: &SampleSet, directory: &Path) -> Result<Self> {
         let thetas = set.thetas();
-        let method = config.posterior.method;
+        let method = posterior.config().method;
         let virial = if set.draws.len() > 1 { Some(posterior.virial_ratio(&thetas)?) } else { None };
         let geodesics: Vec<_> = set.draws.iter().filter_map(|draw| draw.geodesic.as_ref()).collect();
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -64,20 +58,21 @@ impl Diagnosis {
             gradients: some(geodesics.iter().map(|g| g.counters.gradients as f64).collect()),
             unfinished: method.is_riemannian().then(|| set.unfinished()),
             failed: set.failed.len(),
+            chains: None,
         };
-        let warnings = warnings(&set, posterior)?.iter().map(ToString::to_string).collect();
-        Ok(Self { set, summary, warnings })
+        let warnings = warnings(set, posterior)?.iter().map(ToString::to_string).collect();
+        write_table(directory, HEAD, &set.draws.iter().map(line).collect::<String>())?;
+        Ok(Self { summary, warnings })
     }
+}
 
-    /// Writes the table of draws.
-    pub fn write(&self, directory: &Path) -> Result<()> {
-        let rows: String = self.set.draws.iter().map(line).collect();
-        Ok(write_file(&directory.join(FILE), |writer| {
-            use std::io::Write as _;
-            writeln!(writer, "{HEAD}")?;
-            writer.write_all(rows.as_bytes())
-        })?)
-    }
+/// Writes the table of draws.
+pub(super) fn write_table(directory: &Path, head: &str, lines: &str) -> Result<()> {
+    Ok(write_file(&directory.join(FILE), |writer| {
+        use std::io::Write as _;
+        writeln!(writer, "{head}")?;
+        writer.write_all(lines.as_bytes())
+    })?)
 }
 
 const HEAD: &str = "draw,status,t,attempts,gradients,values,steps,rejections,speed,speed_drift,\

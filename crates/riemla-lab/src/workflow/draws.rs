@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use riemla::nn::Network;
-use riemla::posterior::Method;
+use riemla::posterior::{Method, PosteriorConfig};
 use riemla::random::{Purpose, stream};
-use riemla_files::SavedPosterior;
 use riemla_files::encoding::Encoding;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
+use riemla_files::{RunConfig, SavedPosterior};
 
 use super::error::{Result, WorkflowError};
 use super::predictor::Predictor;
@@ -57,14 +57,14 @@ pub fn choose(directory: &Path, named: Option<&str>) -> Result<String> {
 /// The predictor of a set by name; `map`, `la` and `lin-la` are drawn on the spot if no set has that
 /// name.
 pub fn predictor(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Predictor> {
-    let DrawnSet { method, thetas, .. } = drawn(saved, directory, name)?;
-    assembled(saved, method, thetas)
+    let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
+    assembled(saved, config.is_linearized(), thetas)
 }
 
 /// A set of draws and where they come from.
 pub struct DrawnSet {
-    /// The method that drew them.
-    pub method: Method,
+    /// The method that drew them, with its settings.
+    pub config: RunConfig,
     /// Their seed.
     pub seed: u64,
     /// The draws.
@@ -77,11 +77,14 @@ pub fn drawn(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Dra
     if set.join(SAMPLES_FILE).is_file() {
         let samples = read_samples(&set)?;
         let thetas = samples.draws.into_iter().map(|draw| draw.theta).collect();
-        return Ok(DrawnSet { method: samples.run.config.method, seed: samples.run.seed, thetas });
+        return Ok(DrawnSet { config: samples.run.config, seed: samples.run.seed, thetas });
     }
     let known = [Method::Map, Method::La, Method::LinLa];
     match known.into_iter().find(|method| method.name() == name) {
-        Some(method) => Ok(DrawnSet { method, seed: QUICK_SEED, thetas: quick(saved, method)? }),
+        Some(method) => {
+            let config = PosteriorConfig::new(method).into();
+            Ok(DrawnSet { config, seed: QUICK_SEED, thetas: quick(saved, method)? })
+        }
         None => Err(WorkflowError::unfit(format!(
             "{} has no draws named {name}; there are: {}; make them with `riemla sample {0} --method {name}`",
             directory.display(),
@@ -103,13 +106,17 @@ fn quick(saved: &SavedPosterior, method: Method) -> Result<Vec<Vec<f64>>> {
     Ok((0..QUICK_DRAWS).map(draw).collect())
 }
 
-/// The predictor of draws of a method.
-pub(super) fn assembled(saved: &SavedPosterior, method: Method, thetas: Vec<Vec<f64>>) -> Result<Predictor> {
+/// The predictor of draws.
+pub(super) fn assembled(
+    saved: &SavedPosterior,
+    linearized: bool,
+    thetas: Vec<Vec<f64>>,
+) -> Result<Predictor> {
     Ok(Predictor {
         network: Arc::new(Network::new(&saved.model.network)?),
         likelihood: saved.laplace.likelihood,
         thetas,
-        linearized_at: method.is_linearized().then(|| saved.laplace.theta.clone()),
+        linearized_at: linearized.then(|| saved.laplace.theta.clone()),
         scale: saved.model.encoding.as_ref().and_then(Encoding::target_scale),
     })
 }

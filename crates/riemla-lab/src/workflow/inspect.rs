@@ -10,13 +10,14 @@ use riemla_files::samples::{SAMPLES_FILE, read_samples};
 use riemla_files::table::Values;
 use riemla_files::tensors::TensorFile;
 use riemla_files::{
-    Format, Model, ReadOptions, SavedPosterior, Source, import_onnx, read_model_spec, read_table,
+    Format, Model, ReadOptions, RunConfig, SavedPosterior, Source, import_onnx, read_model_spec, read_table,
 };
 use serde_json::{Value, json};
 
 use super::draws::set_names;
 use super::error::{Result, WorkflowError};
 use super::memory;
+use super::samplers::ChainRecord;
 
 /// A description: what it is, and its properties in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,20 +128,25 @@ fn posterior(path: &Path) -> Result<Description> {
 
 fn samples(path: &Path) -> Result<Description> {
     let samples = read_samples(path)?;
-    let config = &samples.run.config;
-    Ok(Description::new(
-        "draws",
-        vec![
-            ("method", json!(config.method)),
-            ("draws", json!(samples.draws.len())),
-            ("weights", json!(samples.run.dim)),
-            ("seed", json!(samples.run.seed)),
+    let mut properties = vec![
+        ("method", json!(samples.run.config.method())),
+        ("draws", json!(samples.draws.len())),
+        ("weights", json!(samples.run.dim)),
+        ("seed", json!(samples.run.seed)),
+    ];
+    match &samples.run.config {
+        RunConfig::Posterior(config) => properties.extend([
             ("strength", json!(config.strength)),
             ("metric", json!(config.metric)),
             ("integrator", json!(config.integrator)),
             ("batch", json!(config.batch)),
-        ],
-    ))
+        ]),
+        RunConfig::Reference(config) => properties.push(("settings", json!(config))),
+    }
+    if let Some(chains) = ChainRecord::read(path)? {
+        properties.push(("chains", json!(chains)));
+    }
+    Ok(Description::new("draws", properties))
 }
 
 fn onnx(path: &Path) -> Result<Description> {
@@ -190,7 +196,7 @@ fn log(path: &Path) -> Result<Description> {
     Ok(Description::new(
         "log of draws",
         vec![
-            ("method", json!(found.run.config.method)),
+            ("method", json!(found.run.config.method())),
             ("draws", json!(found.draws)),
             ("weights", json!(found.run.dim)),
             ("seed", json!(found.run.seed)),

@@ -16,6 +16,7 @@ pub mod memory;
 pub mod predict;
 pub mod predictor;
 mod sample;
+mod samplers;
 pub mod scores;
 mod train;
 
@@ -29,5 +30,6 @@ pub use input::DataFiles;
 pub use inspect::{Description, inspect};
 pub use predict::{PredictConfig, predict, predict_to_file};
 pub use predictor::Predictor;
-pub use sample::{SAMPLES_DIRECTORY, SampleConfig, Sampled, read_posterior, sample};
+pub use sample::{MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, read_posterior, sample};
+pub use samplers::{ChainRecord, ChainSummary};
 pub use train::{PartScores, TrainConfig, Trained, train};

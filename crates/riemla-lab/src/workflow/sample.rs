@@ -8,15 +8,14 @@ use std::time::{Duration, Instant};
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss};
-use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, Strength};
 use riemla_files::samples::write_samples;
-use riemla_files::{RunInfo, SampleStore, SavedPosterior, TrainingData};
+use riemla_files::{RunConfig, RunInfo, SampleStore, SavedPosterior, TrainingData};
 
 use super::diagnostics::Diagnosis;
 use super::error::{Result, WorkflowError};
 use super::fit::training_data;
 use super::input::DataFiles;
-use crate::strength::settle;
+use super::samplers::{Keeper, sampler};
 use crate::watch::Watch;
 
 /// Where the sets of draws are in a posterior directory.
@@ -25,13 +24,13 @@ pub const SAMPLES_DIRECTORY: &str = "samples";
 pub const LOG_FILE: &str = "draws.log";
 
 /// The strength that a rule found, beside the log.
-const STRENGTH_FILE: &str = "calibration.json";
+pub(super) const STRENGTH_FILE: &str = "calibration.json";
 
 /// What is asked of a sampling.
 #[derive(Debug, Clone)]
 pub struct SampleConfig {
-    /// Method, strength, integrator, batches.
-    pub posterior: PosteriorConfig,
+    /// The method with its settings.
+    pub run: RunConfig,
     /// Number of draws in the set.
     pub samples: u64,
     /// Seed of all draws.
@@ -42,21 +41,29 @@ pub struct SampleConfig {
     pub name: Option<String>,
     /// The training data, if the posterior does not hold them.
     pub data: Option<DataFiles>,
+    /// Uncertain weights up to which NUTS is run.
+    pub most_weights: usize,
 }
+
+/// Uncertain weights up to which NUTS is run unless told otherwise: hours, not days.
+pub const MOST_WEIGHTS: usize = 2000;
 
 impl SampleConfig {
     /// Batches keep the frequencies of classes; numbers have none.
     fn for_model(&self, saved: &SavedPosterior) -> Self {
         let mut config = self.clone();
         let classes = !matches!(saved.laplace.likelihood, Likelihood::Gaussian { .. });
-        config.posterior.batch.iter_mut().for_each(|batch| batch.stratified = classes);
+        if let RunConfig::Posterior(posterior) = &mut config.run {
+            posterior.batch.iter_mut().for_each(|batch| batch.stratified = classes);
+        }
         config
     }
 
     /// The name of the set.
     pub fn set_name(&self) -> String {
-        let batches = if self.posterior.batch.is_some() { "-batches" } else { "" };
-        self.name.clone().unwrap_or_else(|| format!("{}{batches}", self.posterior.method))
+        let batched = matches!(&self.run, RunConfig::Posterior(posterior) if posterior.batch.is_some());
+        let batches = if batched { "-batches" } else { "" };
+        self.name.clone().unwrap_or_else(|| format!("{}{batches}", self.run.method()))
     }
 }
 
@@ -69,6 +76,8 @@ pub struct Sampled {
     pub draws: (usize, usize),
     /// Draws asked for.
     pub asked: u64,
+    /// The seed of all.
+    pub seed: u64,
     /// How the draws look.
     pub diagnosis: Diagnosis,
     /// Whether the budget ran out.
@@ -90,26 +99,30 @@ pub fn sample(
     let saved = read_posterior(directory)?;
     let config = &config.for_model(&saved);
     let set = directory.join(SAMPLES_DIRECTORY).join(config.set_name());
-    let posterior = posterior(saved, config)?;
-    let run = RunInfo::new(config.posterior.clone(), config.seed, &posterior.laplace().theta);
+    let sampler = sampler(saved, config)?;
+    let run = RunInfo::new(sampler.config(), config.seed, sampler.theta());
     std::fs::create_dir_all(&set).map_err(io(&set, "make it"))?;
     let store = SampleStore::open(&set.join(LOG_FILE), &run)?;
     let before = store.len();
     let store = Mutex::new(store);
-    let drawing = Drawing { config, set: &set, store: &store, watch };
-    let (posterior, drawn, out_of_time) = until(config.seconds, stop, |halt| drawing.run(posterior, halt))?;
+    let (finished, out_of_time) = until(config.seconds, stop, |halt| {
+        let keeper = Keeper::new(&store, (&set, config.samples), halt, watch);
+        let finished = sampler.draw(&keeper)?;
+        keeper.finish().map(|()| finished)
+    })?;
     let mut store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let draws = store.read_all()?;
+    let new = store.len() - before;
+    let draws = finished.fair(store.read_all()?);
     if draws.is_empty() {
-        return Err(nothing(&drawn, out_of_time));
+        return Err(nothing(finished.failed(), out_of_time));
     }
     write_samples(&set, &run, &draws)?;
     watch.begin("checking the draws", 0);
-    let counts = (draws.len(), draws.len() - before);
-    let diagnosis = Diagnosis::of(&posterior, config, draws, drawn)?;
-    diagnosis.write(&set)?;
+    let diagnosis = finished.diagnose(&set, &draws)?;
+    let (asked, seed) = (config.samples, config.seed);
     let seconds = begun.elapsed().as_secs_f64();
-    Ok(Sampled { directory: set, draws: counts, asked: config.samples, diagnosis, out_of_time, seconds })
+    let draws = (draws.len(), new.min(draws.len()));
+    Ok(Sampled { directory: set, draws, asked, seed, diagnosis, out_of_time, seconds })
 }
 
 /// Reads a posterior directory, or says how to make one.
@@ -146,75 +159,13 @@ pub(super) fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Resu
     }
 }
 
-fn posterior(saved: SavedPosterior, config: &SampleConfig) -> Result<Posterior> {
-    let TrainingData { train, validation } = data_of(&saved, config.data.as_ref())?;
-    let loss = loss_of(&saved, &train)?;
-    let posterior =
-        Posterior::new(&loss, Arc::new(train), Arc::new(saved.laplace), config.posterior.clone())?;
-    match (config.posterior.strength, validation) {
-        (Strength::HeldOut { .. }, Some(validation)) => Ok(posterior.with_held_out(validation)?),
-        (Strength::HeldOut { .. }, None) => Err(WorkflowError::unfit(
-            "a held-out strength needs rows that were not trained on: train with --validation, or use --strength auto",
-        )),
-        _ => Ok(posterior),
-    }
-}
-
-struct Drawing<'a> {
-    config: &'a SampleConfig,
-    set: &'a Path,
-    store: &'a Mutex<SampleStore>,
-    watch: &'a dyn Watch,
-}
-
-impl Drawing<'_> {
-    /// Finds the strength if that is asked for, then draws what is missing.
-    fn run(&self, posterior: Posterior, halt: &AtomicBool) -> Result<(Posterior, SampleSet)> {
-        let (seed, samples) = (self.config.seed, self.config.samples);
-        self.watch.begin("choosing the strength of the metric", 0);
-        let settled = match settle(posterior, seed, &self.set.join(STRENGTH_FILE), halt) {
-            Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => {
-                return Err(WorkflowError::Interrupted);
-            }
-            settled => settled?,
-        };
-        let posterior = settled.posterior;
-        if let Some(found) = &settled.found {
-            self.watch.note(&format!("strength of the metric: {:.4}", found.strength));
-        }
-        let missing = {
-            let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-            let pilots = settled.pilots.iter().filter(|draw| draw.index < samples);
-            pilots.into_iter().try_for_each(|draw| store.append(draw))?;
-            store.missing(samples)
-        };
-        self.watch.begin(&format!("drawing from {}", self.config.set_name()), missing.len() as u64);
-        let failure = Mutex::new(None);
-        let progress = |draw: &Draw| {
-            let added = self.store.lock().unwrap_or_else(PoisonError::into_inner).append(draw);
-            if let Err(error) = added {
-                // A full disk: further draws would be lost.
-                halt.store(true, Ordering::Relaxed);
-                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            }
-            self.watch.step();
-        };
-        let control = Control { progress: Some(&progress), stop: Some(halt) };
-        let drawn = posterior.sample_indices(seed, &missing, control);
-        match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error.into()),
-            None => Ok((posterior, drawn)),
-        }
-    }
-}
-
 /// Runs `work` with a flag that is set once the user stops or the seconds are over; tells whether
 /// they were over.
-fn until<A, B>(
+fn until<A>(
     seconds: Option<f64>,
     stop: &AtomicBool,
-    work: impl FnOnce(&AtomicBool) -> Result<(A, B)>,
-) -> Result<(A, B, bool)> {
+    work: impl FnOnce(&AtomicBool) -> Result<A>,
+) -> Result<(A, bool)> {
     let (halt, done, late) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
     let deadline = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
     std::thread::scope(|scope| {
@@ -232,12 +183,12 @@ fn until<A, B>(
         done.store(true, Ordering::Relaxed);
         result
     })
-    .map(|(a, b)| (a, b, late.load(Ordering::Relaxed)))
+    .map(|result| (result, late.load(Ordering::Relaxed)))
 }
 
 /// Why there is not a single draw.
-fn nothing(drawn: &SampleSet, out_of_time: bool) -> WorkflowError {
-    match drawn.failed.first() {
+fn nothing(failed: &[(u64, riemla::Error)], out_of_time: bool) -> WorkflowError {
+    match failed.first() {
         Some((index, error)) => WorkflowError::unfit(format!("no draw succeeded; draw {index}: {error}")),
         None if out_of_time => {
             WorkflowError::unfit("not one draw was finished within --seconds: give it more time")

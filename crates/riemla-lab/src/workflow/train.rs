@@ -8,9 +8,7 @@ use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure};
 use riemla::data::Dataset;
 use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
-use riemla::train::{
-    Adam, Lbfgs, MiniBatch, Rule, Schedule, StochasticLoss, TrainReport, TrainStatus, adam, lbfgs, minibatch,
-};
+use riemla::train::{Recipe, TrainReport, TrainStatus};
 use riemla_files::{Encoding, EncodingOptions, HeldOut, Model, Table, Task, TrainingData, TrainingRecord};
 use serde::Serialize;
 
@@ -23,16 +21,8 @@ use crate::watch::{Watch, training};
 /// Prior precision and noise (of a standardised target) to begin with.
 const FIRST_PRIOR: f64 = 1.0;
 const FIRST_NOISE: f64 = 0.5;
-const LEARNING_RATE: f64 = 0.01;
-/// Epochs of Adam on all data; with more rows than `FULL_BATCH`, fewer epochs in mini-batches.
-const EPOCHS: usize = 500;
-const FULL_BATCH: usize = 2000;
-const BATCH: usize = 256;
-/// A long memory saves evaluations: the curvatures of a network differ by many powers of ten.
-const MEMORY: usize = 100;
-/// Gradient norms at which a minimum counts as reached: on the way, and in the end.
+/// Gradient norm at which a minimum counts as reached on the way; in the end the recipe's does.
 const ROUGH: f64 = 1e-2;
-const EXACT: f64 = 1e-6;
 /// Prior and weights have settled when log δ and log σ change by less; most rounds until then.
 const SETTLED: f64 = 0.02;
 const ROUNDS: usize = 15;
@@ -130,7 +120,7 @@ pub fn train(config: &TrainConfig, stop: &AtomicBool, watch: &dyn Watch) -> Resu
     let prior = Prior::isotropic(precision, run.network.dim())?;
     let loss = NetworkLoss::new(run.network.clone(), &train, likelihood, prior)?;
     let mut theta = run.network.initialize(config.seed);
-    run.approach(&loss, train, &mut theta)?;
+    run.approach(&loss, &train, &mut theta)?;
     let (loss, report) = run.settle(loss, &mut theta)?;
     run.warn(&report);
     let model = Model {
@@ -188,47 +178,25 @@ impl Run<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
+    fn recipe(&self) -> Recipe {
+        Recipe { iterations: self.config.iterations, ..Recipe::default() }
+    }
+
     /// Adam: from anywhere to the neighbourhood of a minimum.
-    fn approach(&mut self, loss: &NetworkLoss, data: Arc<Dataset>, theta: &mut [f64]) -> Result<()> {
-        let n = data.len();
+    fn approach(&mut self, loss: &NetworkLoss, data: &Arc<Dataset>, theta: &mut [f64]) -> Result<()> {
+        let recipe = self.recipe();
+        self.watch.begin("training (Adam)", recipe.epochs_for(data.len()) as u64);
         let mut observer = training(self.stop, self.watch);
-        let report = if n <= FULL_BATCH {
-            self.watch.begin("training (Adam)", EPOCHS as u64);
-            let rate = Schedule::Constant(LEARNING_RATE);
-            let settings = Adam { learning_rate: rate, epochs: EPOCHS, ..Adam::default() };
-            adam(loss, theta, &settings, &mut observer)?
-        } else {
-            // About as many visits of each row as large data allow.
-            let epochs = (1_000_000 / n).clamp(10, EPOCHS / 4);
-            self.watch.begin("training (Adam)", epochs as u64);
-            let rule = Rule::ADAM;
-            let learning_rate = Schedule::Cosine { initial: LEARNING_RATE };
-            let settings = MiniBatch {
-                rule,
-                learning_rate,
-                epochs,
-                batch_size: BATCH,
-                seed: self.config.seed,
-                gradient_scale: 1.0,
-            };
-            let stochastic =
-                StochasticLoss::new(self.network.clone(), data, loss.likelihood(), loss.prior().clone())?;
-            minibatch(&stochastic, theta, &settings, &mut observer)?
-        };
+        let report = recipe.approach(loss, data, self.config.seed, theta, &mut observer)?;
         self.evaluations += report.evaluations;
         Ok(())
     }
 
-    /// L-BFGS: to the minimum.
-    fn polish(&mut self, loss: &NetworkLoss, theta: &mut [f64], tolerance: f64) -> Result<TrainReport> {
+    /// L-BFGS: to the minimum, or near it.
+    fn polish(&mut self, loss: &NetworkLoss, theta: &mut [f64], rough: bool) -> Result<TrainReport> {
         self.watch.begin("training (L-BFGS)", self.config.iterations as u64);
-        let settings = Lbfgs {
-            memory: MEMORY,
-            max_iterations: self.config.iterations,
-            gradient_tolerance: tolerance,
-            ..Lbfgs::default()
-        };
-        let report = lbfgs(loss, theta, &settings, &mut training(self.stop, self.watch))?;
+        let tolerance = rough.then_some(ROUGH);
+        let report = self.recipe().polish(loss, theta, tolerance, &mut training(self.stop, self.watch))?;
         self.evaluations += report.evaluations;
         Ok(report)
     }
@@ -238,7 +206,7 @@ impl Run<'_> {
         let mut loss = first;
         let regression = matches!(loss.likelihood(), Likelihood::Gaussian { .. });
         let choose = self.config.prior_precision.is_none() || regression;
-        let mut report = self.polish(&loss, theta, if choose { ROUGH } else { EXACT })?;
+        let mut report = self.polish(&loss, theta, choose)?;
         for _ in 0..if choose { ROUNDS } else { 0 } {
             if self.stopped() {
                 return Ok((loss, report));
@@ -246,13 +214,13 @@ impl Run<'_> {
             let Some(next) = self.choose_prior(&loss, theta) else { break };
             let settled = change(&loss, &next) < SETTLED;
             loss = next;
-            report = self.polish(&loss, theta, if settled { EXACT } else { ROUGH })?;
+            report = self.polish(&loss, theta, !settled)?;
             if settled {
                 return Ok((loss, report));
             }
         }
         if choose {
-            report = self.polish(&loss, theta, EXACT)?;
+            report = self.polish(&loss, theta, false)?;
         }
         Ok((loss, report))
     }

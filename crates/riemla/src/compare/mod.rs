@@ -42,12 +42,12 @@ fn check_pair(draws: &[&[f64]], reference: &[&[f64]]) -> Result<usize> {
     Ok(dim)
 }
 
+/// Draws, one row each.
+type Rows<'a, 'b> = &'a [&'b [f64]];
+
 /// The two halves of a reference, and (1/n + 1/m) / (1/h + 1/h'): how a squared distance between samples
 /// shrinks from the halves (h, h') to the sets compared (n, m). None if the reference is too small.
-fn halves<'a, 'b>(
-    reference: &'a [&'b [f64]],
-    draws: usize,
-) -> Option<(&'a [&'b [f64]], &'a [&'b [f64]], f64)> {
+fn halves<'a, 'b>(reference: Rows<'a, 'b>, draws: usize) -> Option<(Rows<'a, 'b>, Rows<'a, 'b>, f64)> {
     if reference.len() < LEAST_FOR_HALVES {
         return None;
     }

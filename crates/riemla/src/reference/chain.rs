@@ -11,9 +11,9 @@ use crate::objective::{Objective, Probe};
 use crate::random::{Purpose, stream};
 use crate::{Error, Result};
 
-/// The mass matrix is diagonal plus low rank: the curvatures of a network differ by powers of ten in
-/// directions that are no single weights.
-type Settings = nuts_rs::LowRankNutsSettings;
+/// With a diagonal mass matrix. One of low rank, or the Gaussian of a Laplace approximation, cost as many
+/// gradients per effective draw on a network of 46 weights (docs/decisions/0015-reference-samplers.md).
+type Settings = nuts_rs::DiagNutsSettings;
 
 /// exp(−L) as `nuts-rs` sees it.
 struct Density<'a> {

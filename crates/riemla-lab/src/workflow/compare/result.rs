@@ -114,7 +114,7 @@ impl Comparison {
             _ => String::new(),
         };
         let spread = self.spread_ratios().map_or(String::new(), |(outputs, _)| {
-            format!(" Its outputs spread {outputs:.2} times as much over the draws.")
+            format!(" The outputs of {other} spread {outputs:.2} times as much over the draws.")
         });
         format!(
             "The energy distance of {other} from {reference} is {:.4}{chance}.{spread}",
@@ -243,7 +243,7 @@ fn side(side: &Side) -> Value {
     json!({
         "posterior": side.place.posterior.display().to_string(),
         "set": side.place.set,
-        "method": side.method.name(),
+        "method": side.method,
         "draws": side.draws,
         "uncertain_weights": side.weights,
         "loss_rise": side.loss.map(|loss| number(loss.rise)),

@@ -6,7 +6,7 @@ use riemla::compare::{LEAST_WEIGHTS, pareto_smoothed};
 use riemla::data::{Dataset, Targets};
 use riemla::posterior::{Method, Posterior, PosteriorConfig};
 use riemla::predict::{Forward, Prediction, output_spread};
-use riemla_files::SavedPosterior;
+use riemla_files::{RunConfig, SavedPosterior};
 
 use super::Place;
 use crate::workflow::draws::{DrawnSet, assembled, drawn};
@@ -19,7 +19,7 @@ use crate::workflow::scores::decoded_targets;
 pub(super) struct Loaded {
     pub place: Place,
     pub saved: SavedPosterior,
-    pub method: Method,
+    pub config: RunConfig,
     pub seed: u64,
     pub predictor: Predictor,
 }
@@ -32,7 +32,7 @@ pub struct Side {
     /// Its name in tables.
     pub label: String,
     /// The method that drew it.
-    pub method: Method,
+    pub method: &'static str,
     /// Number of draws.
     pub draws: usize,
     /// Number of uncertain weights K.
@@ -76,7 +76,7 @@ impl Loaded {
     /// Reads a set of at least two draws.
     pub fn read(place: Place) -> Result<Self> {
         let saved = read_posterior(&place.posterior)?;
-        let DrawnSet { method, seed, thetas } = drawn(&saved, &place.posterior, &place.set)?;
+        let DrawnSet { config, seed, thetas } = drawn(&saved, &place.posterior, &place.set)?;
         if thetas.len() < 2 {
             return Err(WorkflowError::unfit(format!(
                 "{} of {} has {} draw: a comparison needs at least 2 of each set, better 100",
@@ -85,16 +85,16 @@ impl Loaded {
                 thetas.len()
             )));
         }
-        let predictor = assembled(&saved, method, thetas)?;
-        Ok(Self { place, saved, method, seed, predictor })
+        let predictor = assembled(&saved, config.is_linearized(), thetas)?;
+        Ok(Self { place, saved, config, seed, predictor })
     }
 
     /// Whether draw i of both begins with the same random tangent vector.
     pub fn is_paired_with(&self, other: &Self) -> bool {
         let from_tangents =
-            |method| matches!(method, Method::La | Method::LinLa | Method::RiemLa | Method::LinRiemLa);
+            |side: &Self| side.config.posterior_method().is_some_and(|method| method != Method::Map);
         let same_seed = self.seed == other.seed && self.saved.laplace.theta == other.saved.laplace.theta;
-        same_seed && from_tangents(self.method) && from_tangents(other.method)
+        same_seed && from_tangents(self) && from_tangents(other)
     }
 
     /// The weights of every draw.
@@ -107,13 +107,14 @@ impl Loaded {
         let target = self.target()?;
         let thetas = self.thetas();
         let loss = target.as_ref().map(|target| summary(target, &thetas)).transpose()?;
-        let gaussian = matches!(self.method, Method::La | Method::LinLa) && thetas.len() >= LEAST_WEIGHTS;
+        let gaussian = matches!(self.config.posterior_method(), Some(Method::La | Method::LinLa))
+            && thetas.len() >= LEAST_WEIGHTS;
         let importance =
             target.as_ref().filter(|_| gaussian).map(|target| importance(target, &thetas)).transpose()?;
         Ok(Side {
             place: self.place.clone(),
             label,
-            method: self.method,
+            method: self.config.method(),
             draws: thetas.len(),
             weights: self.saved.laplace.subset().len(),
             loss,
@@ -126,7 +127,7 @@ impl Loaded {
     fn target(&self) -> Result<Option<Posterior>> {
         let Some(data) = &self.saved.data else { return Ok(None) };
         let loss = loss_of(&self.saved, &data.train)?;
-        let method = if self.method.is_linearized() { Method::LinLa } else { Method::La };
+        let method = if self.config.is_linearized() { Method::LinLa } else { Method::La };
         let laplace = Arc::new(self.saved.laplace.clone());
         Ok(Some(Posterior::new(&loss, Arc::new(data.train.clone()), laplace, PosteriorConfig::new(method))?))
     }

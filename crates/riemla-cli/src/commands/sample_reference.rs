@@ -1,0 +1,109 @@
+//! Options of `riemla sample` for the methods to compare with: nuts, swag and ensemble.
+
+use clap::Args;
+use riemla::reference::{Ensemble, Nuts, Reference, Swag};
+use riemla::train::Recipe;
+use riemla_lab::workflow::{ChainSummary, MOST_WEIGHTS};
+
+use super::shared::positive;
+
+/// Settings of nuts, swag and ensemble.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options for nuts, swag and ensemble")]
+pub struct ReferenceArguments {
+    /// nuts: number of chains [default: 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub chains: Option<u64>,
+
+    /// nuts: steps of each chain before its draws [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(50..=1_000_000))]
+    pub warmup: Option<u64>,
+
+    /// nuts: refuse more weights than this [default: 2000]
+    #[arg(long, value_name = "N")]
+    pub max_weights: Option<usize>,
+
+    /// swag: learning rate of gradient descent, of the mean over the data [default: 0.01]
+    #[arg(long, value_name = "RATE", value_parser = positive)]
+    pub learning_rate: Option<f64>,
+
+    /// swag: epochs, at the end of which the weights are taken [default: 100]
+    #[arg(long, value_name = "N")]
+    pub epochs: Option<usize>,
+
+    /// swag: rows per step, at most half of all [default: 32]
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub batch_size: Option<u64>,
+
+    /// swag: last iterates that span the covariance [default: 20]
+    #[arg(long, value_name = "N")]
+    pub rank: Option<usize>,
+
+    /// ensemble: most iterations of the last stage of training [default: 2000]
+    #[arg(long, value_name = "N")]
+    pub iterations: Option<usize>,
+}
+
+impl ReferenceArguments {
+    /// Uncertain weights up to which NUTS is run.
+    pub fn most_weights(&self) -> usize {
+        self.max_weights.unwrap_or(MOST_WEIGHTS)
+    }
+
+    /// A method with these settings.
+    pub fn settings(&self, reference: Reference) -> Reference {
+        match reference {
+            Reference::Nuts(nuts) => Reference::Nuts(Nuts {
+                chains: self.chains.map_or(nuts.chains, |chains| chains as usize),
+                warmup: self.warmup.unwrap_or(nuts.warmup),
+                ..nuts
+            }),
+            Reference::Swag(swag) => Reference::Swag(Swag {
+                learning_rate: self.learning_rate.unwrap_or(swag.learning_rate),
+                epochs: self.epochs.unwrap_or(swag.epochs),
+                batch_size: self.batch_size.map_or(swag.batch_size, |rows| rows as usize),
+                rank: self.rank.unwrap_or(swag.rank),
+                ..swag
+            }),
+            Reference::Ensemble(Ensemble { training }) => {
+                let iterations = self.iterations.unwrap_or(training.iterations);
+                Reference::Ensemble(Ensemble { training: Recipe { iterations, ..training } })
+            }
+        }
+    }
+
+    /// The first option that was given for another method than this one.
+    pub fn misplaced(&self, method: &str) -> Option<(&'static str, &'static str)> {
+        let given = [
+            ("--chains", "nuts", self.chains.is_some()),
+            ("--warmup", "nuts", self.warmup.is_some()),
+            ("--max-weights", "nuts", self.max_weights.is_some()),
+            ("--learning-rate", "swag", self.learning_rate.is_some()),
+            ("--epochs", "swag", self.epochs.is_some()),
+            ("--batch-size", "swag", self.batch_size.is_some()),
+            ("--rank", "swag", self.rank.is_some()),
+            ("--iterations", "ensemble", self.iterations.is_some()),
+        ];
+        let wrong = given.into_iter().find(|(_, of, given)| *given && *of != method);
+        wrong.map(|(option, of, _)| (option, of))
+    }
+}
+
+/// Lines about chains for the table of results.
+pub fn chain_rows(chains: &ChainSummary) -> Vec<[String; 2]> {
+    let mut rows = vec![["chains".to_string(), chains.chains.to_string()]];
+    for (what, found) in
+        [("predictions", chains.predictions), ("loss", chains.loss), ("weights", chains.weights)]
+    {
+        let Some(found) = found else { continue };
+        rows.push([format!("R-hat of the {what}"), format!("{:.3}", found.r_hat)]);
+        let sizes = format!("{:.0}, {:.0}", found.bulk_ess, found.tail_ess);
+        rows.push(["  effective draws: middle, tails".into(), sizes]);
+    }
+    if let Some(record) = &chains.record {
+        rows.push(["divergences".into(), record.divergences.to_string()]);
+        rows.push(["acceptance, mean".into(), format!("{:.2}", record.acceptance)]);
+        rows.push(["tree depth, mean".into(), format!("{:.1}", record.tree_depth)]);
+    }
+    rows
+}

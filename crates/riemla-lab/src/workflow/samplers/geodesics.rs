@@ -1,0 +1,104 @@
+//! Draws around the trained weights: from the Gaussian, or along geodesics.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, Strength};
+use riemla_files::{RunConfig, SavedPosterior, TrainingData};
+
+use super::{Finished, Keeper, Sampler};
+use crate::strength::settle;
+use crate::workflow::diagnostics::Diagnosis;
+use crate::workflow::error::{Result, WorkflowError};
+use crate::workflow::sample::{STRENGTH_FILE, SampleConfig, data_of, loss_of};
+
+/// A posterior of the library, before its draws.
+pub(super) struct Geodesics {
+    posterior: Posterior,
+    settings: PosteriorConfig,
+    seed: u64,
+    name: String,
+}
+
+/// The same after them.
+struct Drawn {
+    posterior: Posterior,
+    set: SampleSet,
+}
+
+impl Geodesics {
+    /// Checks data and settings.
+    pub(super) fn new(
+        saved: SavedPosterior,
+        settings: &PosteriorConfig,
+        config: &SampleConfig,
+    ) -> Result<Self> {
+        let TrainingData { train, validation } = data_of(&saved, config.data.as_ref())?;
+        let loss = loss_of(&saved, &train)?;
+        let laplace = Arc::new(saved.laplace);
+        let posterior = Posterior::new(&loss, Arc::new(train), laplace, settings.clone())?;
+        let posterior = match (settings.strength, validation) {
+            (Strength::HeldOut { .. }, Some(validation)) => posterior.with_held_out(validation)?,
+            (Strength::HeldOut { .. }, None) => {
+                return Err(WorkflowError::unfit(
+                    "a held-out strength needs rows that were not trained on: train with --validation, or use --strength auto",
+                ));
+            }
+            _ => posterior,
+        };
+        Ok(Self { posterior, settings: settings.clone(), seed: config.seed, name: config.set_name() })
+    }
+
+    /// The posterior at the strength that its rule finds; found once per set, then kept in a file. The
+    /// pilots of the search are draws.
+    fn settled(self, keeper: &Keeper<'_>) -> Result<Posterior> {
+        keeper.watch.begin("choosing the strength of the metric", 0);
+        let file = keeper.set.join(STRENGTH_FILE);
+        let settled = match settle(self.posterior, self.seed, &file, keeper.halt) {
+            Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => {
+                return Err(WorkflowError::Interrupted);
+            }
+            settled => settled?,
+        };
+        if let Some(found) = &settled.found {
+            keeper.watch.note(&format!("strength of the metric: {:.4}", found.strength));
+        }
+        settled.pilots.iter().filter(|draw| draw.index < keeper.samples).for_each(|draw| keeper.keep(draw));
+        Ok(settled.posterior)
+    }
+}
+
+impl Sampler for Geodesics {
+    fn config(&self) -> RunConfig {
+        self.settings.clone().into()
+    }
+
+    fn theta(&self) -> &[f64] {
+        &self.posterior.laplace().theta
+    }
+
+    fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
+        let (seed, name) = (self.seed, self.name.clone());
+        let posterior = self.settled(keeper)?;
+        let missing = keeper.missing();
+        keeper.watch.begin(&format!("drawing from {name}"), missing.len() as u64);
+        let progress = |draw: &Draw| {
+            keeper.keep(draw);
+            keeper.watch.step();
+        };
+        let control = Control { progress: Some(&progress), stop: Some(keeper.halt) };
+        let set = posterior.sample_indices(seed, &missing, control);
+        Ok(Box::new(Drawn { posterior, set }))
+    }
+}
+
+impl Finished for Drawn {
+    fn failed(&self) -> &[(u64, riemla::Error)] {
+        &self.set.failed
+    }
+
+    fn diagnose(&self, directory: &Path, draws: &[Draw]) -> Result<Diagnosis> {
+        let set = SampleSet { draws: draws.to_vec(), ..self.set.clone() };
+        Diagnosis::of_geodesics(&self.posterior, &set, directory)
+    }
+}

@@ -1,0 +1,90 @@
+//! `swag`: a Gaussian with the moments of SGD's iterates.
+
+use std::path::Path;
+
+use riemla::posterior::{Draw, VIRIAL_SLACK};
+use riemla::random::{Purpose, stream};
+use riemla::reference::{Reference, Swag, swag};
+use riemla::train::StochasticLoss;
+use riemla_files::{RunConfig, SavedPosterior};
+
+use super::problem::{Problem, write_lines};
+use super::{Finished, Keeper, Sampler};
+use crate::watch::training;
+use crate::workflow::diagnostics::Diagnosis;
+use crate::workflow::error::{Result, WorkflowError};
+use crate::workflow::sample::SampleConfig;
+
+/// A descent to be made.
+pub(super) struct Sampling {
+    problem: Problem,
+    settings: Swag,
+}
+
+struct Drawn(Problem);
+
+impl Sampling {
+    /// Checks data and settings. At most half of the rows go into a batch: with all of them the descent
+    /// would have no noise.
+    pub(super) fn new(saved: SavedPosterior, mut settings: Swag, config: &SampleConfig) -> Result<Self> {
+        let problem = Problem::new(saved, config)?;
+        settings.batch_size = settings.batch_size.min((problem.data.len() / 2).max(1));
+        settings.check()?;
+        Ok(Self { problem, settings })
+    }
+}
+
+impl Sampler for Sampling {
+    fn config(&self) -> RunConfig {
+        Reference::Swag(self.settings).into()
+    }
+
+    fn theta(&self) -> &[f64] {
+        &self.problem.laplace.theta
+    }
+
+    fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
+        let Self { problem, settings } = *self;
+        let missing = keeper.missing();
+        if missing.is_empty() {
+            return Ok(Box::new(Drawn(problem)));
+        }
+        let (network, prior) = (problem.loss.network().clone(), problem.loss.prior().clone());
+        let data = problem.data.clone();
+        let objective = StochasticLoss::new(network, data, problem.loss.likelihood(), prior)?;
+        keeper.watch.begin("gradient descent", settings.epochs as u64);
+        let mut observer = training(keeper.halt, keeper.watch);
+        let found = swag(&objective, &problem.laplace.theta, problem.seed, &settings, &mut observer);
+        let (moments, _) = match found {
+            Err(riemla::Error::Stopped { .. }) => return Err(WorkflowError::Interrupted),
+            found => found?,
+        };
+        keeper.watch.begin("drawing from swag", missing.len() as u64);
+        for index in missing {
+            if keeper.halted() {
+                break;
+            }
+            let mut rng = stream(problem.seed, Purpose::Draw, index);
+            keeper.keep_weights(index, moments.draw(settings.scale, &mut rng));
+            keeper.watch.step();
+        }
+        Ok(Box::new(Drawn(problem)))
+    }
+}
+
+impl Finished for Drawn {
+    fn diagnose(&self, directory: &Path, draws: &[Draw]) -> Result<Diagnosis> {
+        let looks = self.0.looks(draws);
+        let summary = self.0.summary(draws, &looks, self.0.weights());
+        write_lines(directory, "loss", draws, |i| looks[i].loss.to_string())?;
+        let warning = summary.virial_ratio.filter(|ratio| (ratio - 1.0).abs() > VIRIAL_SLACK).map(|ratio| {
+            let (place, change) =
+                if ratio < 1.0 { ("too close to their mean", "raise") } else { ("too far out", "lower") };
+            format!(
+                "the draws of swag are {place}: their virial ratio is {ratio:.2}, 1 would be exact; their width is \
+                 that of the noise of gradient descent, no fit to the posterior: {change} --learning-rate"
+            )
+        });
+        Ok(Diagnosis { summary, warnings: warning.into_iter().collect() })
+    }
+}
