@@ -233,6 +233,7 @@ fn lists_and_mistakes() {
         "ood",
         "batches",
         "strength",
+        "truth",
         "time:",
         "memory:",
     ] {
