@@ -4,6 +4,7 @@
 use clap::{Parser, Subcommand};
 use riemla::posterior::Strength;
 
+use crate::commands::compare::Compare;
 use crate::commands::data::Data;
 use crate::commands::demo::Demo;
 use crate::commands::evaluate::Evaluate;
@@ -61,6 +62,7 @@ pub enum Command {
     Sample(Sample),
     Predict(Predict),
     Evaluate(Evaluate),
+    Compare(Compare),
     Inspect(Inspect),
     Completions(Completions),
     Man(Man),
@@ -78,7 +80,7 @@ fn threads(text: &str) -> Result<usize, String> {
 /// A strength of the metric, or the rule that finds it.
 pub fn strength(text: &str) -> Result<Strength, String> {
     if text == "auto" {
-        return Ok(Strength::virial());
+        return Ok(Strength::loss_rise());
     }
     let a = text.parse().ok().filter(|a: &f64| a.is_finite() && *a > 0.0);
     a.map(Strength::Fixed).ok_or_else(|| "must be a number above 0, or auto".into())

@@ -59,7 +59,7 @@ fn remedy(error: &anyhow::Error) -> Option<&'static str> {
         OutputError::Foreign { .. } => {
             "choose another directory with --out, or add --force to write beside these files"
         }
-        OutputError::NotADirectory(_) | OutputError::Io { .. } => {
+        OutputError::NotADirectory(_) | OutputError::Io { .. } | OutputError::File(_) => {
             "choose a directory that you may write to with --out"
         }
     })

@@ -44,6 +44,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Command::Sample(sample) => commands::sample::run(sample, quiet),
         Command::Predict(predict) => commands::predict::run(predict, quiet),
         Command::Evaluate(evaluate) => commands::evaluate::run(evaluate, quiet),
+        Command::Compare(compare) => commands::compare::run(compare, quiet),
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Completions(completions) => commands::shell::completions(completions),
         Command::Man(man) => commands::shell::man(man),

@@ -189,10 +189,54 @@ fn ctrl_c_reports_what_is_there_and_the_report_can_be_made_again() {
     assert_eq!(fs::read_to_string(out.join("report.html")).expect("a report"), html);
 }
 
+/// Settings in an experiment's file take the place of --preset; what is done is not done again.
+#[test]
+fn a_study_of_settings_reports_which_rule_wins() {
+    let scratch = Scratch::new("study");
+    let out = scratch.0.join("out");
+    let study = |more: &[&str]| {
+        let mut command = riemla(&["reproduce", "strength", "--quick", "--quiet"]);
+        command.arg("--out").arg(&out).args(more);
+        output(command)
+    };
+    let done = study(&[]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let first = content(&out);
+    let records = text(&first["runs.jsonl"]);
+    for setting in ["a=0.03", "a=0.3", "virial", "loss-rise", "held-out"] {
+        assert!(records.contains(&format!("\"preset\":\"{setting}\"")), "{setting}");
+    }
+    assert!(!records.contains("\"preset\":\"paper\""));
+    let found = "samples/pinwheel/seed-0/optimized/held-out/riem-la.strength.json";
+    assert!(first.contains_key(found) && first.contains_key(&found.replace("held-out", "virial")));
+    assert!(!first.contains_key(&found.replace("held-out", "a-0.3")), "a number is not searched for");
+    let summary = text(&first["strength.md"]);
+    for part in ["Lowest test NLL most often:", "| held-out |", "search, in draws"] {
+        assert!(summary.contains(part), "{part}");
+    }
+    assert!(
+        text(&first["results.csv"]).lines().any(|l| l.starts_with("strength,pinwheel,pinwheel,optimized"))
+    );
+    let again = study(&["--resume", "--preset", "paper"]);
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert!(content(&out) == first, "nothing was left to do");
+}
+
 #[test]
 fn lists_and_mistakes() {
     let list = output(riemla(&["reproduce", "list"]));
-    for part in ["logistic", "regression-gap", "uci", "fashion-mnist", "ood", "batches", "time:", "memory:"] {
+    for part in [
+        "logistic",
+        "regression-gap",
+        "uci",
+        "fashion-mnist",
+        "ood",
+        "batches",
+        "strength",
+        "truth",
+        "time:",
+        "memory:",
+    ] {
         assert!(text(&list.stdout).contains(part), "{part}");
     }
     for (arguments, code, words) in [

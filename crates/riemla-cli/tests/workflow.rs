@@ -258,6 +258,7 @@ fn every_command_has_a_help_with_an_example() {
         "sample",
         "predict",
         "evaluate",
+        "compare",
         "inspect",
         "completions",
         "man",
@@ -299,4 +300,22 @@ fn the_uci_files_just_work() {
         scratch.ok(&format!("fit model --data {} --out posterior --force", data.display()));
         scratch.ok("sample posterior --method lin-la -n 3");
     }
+}
+
+#[test]
+fn every_metric_can_be_chosen_and_only_those_with_a_strength_take_one() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    for (options, strength) in [
+        ("--metric fisher", false),
+        ("--metric preconditioned", true),
+        ("--metric preconditioned --strength 0.2", true),
+    ] {
+        let name = options.replace([' ', '-'], "");
+        let sampled = json(&scratch.ok(&format!("sample posterior -n 5 {options} --name {name} --json")));
+        assert_eq!(sampled["draws"], 5);
+        assert_eq!(sampled["summary"]["strength"].is_number(), strength, "{options}: {sampled}");
+    }
+    let message = scratch.fails("sample posterior -n 5 --metric fisher --strength 0.2");
+    assert!(message.contains("has no strength"), "{message}");
 }

@@ -6,7 +6,7 @@ use riemla_lab::plot::{
     Axis, BandChart, Chart, ColorBar, ConfidenceMap, Grid, Histogram, PlotError, Reference, ReliabilityBin,
     ReliabilityDiagram, Series, Size, StripPlot, Style,
 };
-use riemla_lab::report::{Better, Column, Report, Table, write_atomically};
+use riemla_lab::report::{Better, Column, Report, Table};
 
 const METHODS: [&str; 5] = ["map", "la", "lin-la", "riem-la", "lin-riem-la"];
 
@@ -245,6 +245,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     scatter(&mut report, &mut noise);
     regression(&mut report, &mut noise);
     distributions(&mut report, &mut noise);
-    write_atomically(&path, report.to_html().as_bytes())?;
+    std::fs::write(&path, report.to_html().as_bytes())?;
     Ok(())
 }

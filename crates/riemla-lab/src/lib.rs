@@ -6,5 +6,8 @@ pub mod experiments;
 pub mod plot;
 pub mod preset;
 pub mod report;
+pub mod setting;
+pub mod strength;
+pub mod truth;
 pub mod watch;
 pub mod workflow;

@@ -33,6 +33,7 @@
 //! # Ok::<(), riemla::Error>(())
 //! ```
 
+pub mod compare;
 pub mod curvature;
 pub mod data;
 pub mod error;

@@ -229,6 +229,10 @@ pub fn check_precision(precision: &dyn Precision, seed: u64) {
         axpy(dot(&unit, &px), &unit, &mut rebuilt);
     }
     assert_vectors("SSᵀPx = x", &rebuilt, &x, 1e-9, 1e-12);
+    let mut through = px.clone();
+    precision.sqrt_solve_transpose(&mut through);
+    precision.sqrt_solve(&mut through);
+    assert_vectors("S(Sᵀ(Px)) = x", &through, &x, 1e-9, 1e-12);
     let quadratic = precision.inverse_quadratic(&mut px.clone(), 1);
     assert_vectors("inverse_quadratic", &quadratic, &[dot(&px, &x)], 1e-9, 1e-12);
     match crate::linalg::factor::symmetric_eigenvalues("P", &log_det_dense) {

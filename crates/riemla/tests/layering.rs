@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const LINES: [&[&str]; 10] = [
     &["error", "strict", "random"],
     &["linalg"],
-    &["nn", "data", "ode", "score"],
+    &["nn", "data", "ode", "score", "compare"],
     &["objective"],
     &["train"],
     &["curvature", "reference"],
@@ -19,7 +19,8 @@ const LINES: [&[&str]; 10] = [
 ];
 
 /// Leaves: useful without the rest of the library, so they know even less than their line allows.
-const LEAVES: [(&str, &[&str]); 2] = [("ode", &["error", "linalg"]), ("score", &["error", "random"])];
+const LEAVES: [(&str, &[&str]); 3] =
+    [("ode", &["error", "linalg"]), ("score", &["error", "random"]), ("compare", &["error"])];
 
 /// What pure computation has no use for: printing, clocks, hidden randomness, the environment.
 const FORBIDDEN: [&str; 8] =

@@ -8,9 +8,9 @@ use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::data::{Dataset, Targets};
 use riemla::linalg::vector::dot;
 use riemla::linalg::{Cholesky, Matrix};
-use riemla::nn::{LayerSpec, NetworkSpec, Shape};
+use riemla::nn::{Activation, LayerSpec, NetworkSpec, Shape};
 use riemla::objective::{Likelihood, NetworkLoss, Prior};
-use riemla::predict::{Forward, glm, glm_outputs, linearized_outputs, monte_carlo, outputs};
+use riemla::predict::{Forward, glm, glm_outputs, linearized_outputs, monte_carlo, output_spread, outputs};
 use riemla::train::{Lbfgs, lbfgs, silent};
 
 fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
@@ -191,4 +191,31 @@ fn class_probabilities_split_their_entropy() {
         assert!((classes.entropy[i] - aleatoric[i] - epistemic[i]).abs() < 1e-12);
         assert!(epistemic[i] > 0.0 && classes.entropy[i] <= 3f64.ln() + 1e-12);
     }
+}
+
+/// One linear layer: outputs are linear in the weights, so their spread is known; that of probabilities is
+/// the spread of the predictions of single draws.
+#[test]
+fn the_spread_of_outputs_is_that_of_single_draws() {
+    let network = models::mlp(&[1, 2], Activation::Tanh);
+    // Weights w₀, w₁, biases b₀, b₁.
+    let thetas: [&[f64]; 3] = [&[0.0, 1.0, 0.0, 0.0], &[1.0, 1.0, 0.0, 1.0], &[2.0, 1.0, 0.0, 2.0]];
+    let inputs = [1.0, -2.0];
+    for likelihood in [Likelihood::Categorical, models::GAUSSIAN] {
+        let spread = output_spread(&network, likelihood, &thetas, Forward::Exact, &inputs).unwrap();
+        assert_eq!(spread.outputs, [1.0, 1.0, 2.0, 1.0]);
+        let Some(found) = spread.probabilities else {
+            assert_eq!(likelihood, models::GAUSSIAN);
+            continue;
+        };
+        let first = |theta: &&[f64]| {
+            let one = monte_carlo(&network, likelihood, &[theta], Forward::Exact, &inputs).unwrap();
+            one.classes().unwrap().probabilities[3]
+        };
+        let p: Vec<f64> = thetas.iter().map(first).collect();
+        let mean = p.iter().sum::<f64>() / 3.0;
+        let expected = (p.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
+        assert!((found[3] - expected).abs() < 1e-15 && (found[2] - expected).abs() < 1e-15);
+    }
+    assert!(output_spread(&network, models::GAUSSIAN, &thetas[..1], Forward::Exact, &inputs).is_err());
 }

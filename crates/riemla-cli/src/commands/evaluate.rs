@@ -1,17 +1,16 @@
 //! `riemla evaluate`.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
 use riemla::score::Bootstrap;
-use riemla_lab::report::write_atomically;
+use riemla_files::atomic::write_file;
 use riemla_lab::workflow::evaluate::report;
 use riemla_lab::workflow::{DataFiles, EvaluateConfig, evaluate};
 
 use super::shared::DataArguments;
-use crate::failure::Failure;
 use crate::output::{json, print};
 use crate::progress::Bar;
 
@@ -87,9 +86,7 @@ pub fn run(arguments: &Evaluate, quiet: bool) -> anyhow::Result<ExitCode> {
     let evaluation = evaluation?;
     if let Some(path) = &arguments.report {
         let html = report(&evaluation)?.to_html();
-        let failed =
-            || Failure::new(format!("cannot write {}", path.display()), "choose another place with --report");
-        write_atomically(path, html.as_bytes()).with_context(failed)?;
+        write_file(path, |writer| writer.write_all(html.as_bytes()))?;
     }
     print(&if arguments.json { json(&evaluation.to_json())? } else { evaluation.table() })?;
     if !quiet {

@@ -1,5 +1,6 @@
 //! One file per command: its options, and what it does with them.
 
+pub mod compare;
 pub mod data;
 pub mod demo;
 pub mod evaluate;

@@ -2,13 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use riemla_lab::datasets::DataDirs;
 use riemla_lab::experiments::{
-    self, BUILTIN, Experiment, Outcome, Preset, PriorName, Request, builtin, prepare, write_report,
+    self, BUILTIN, Experiment, Outcome, Preset, PriorName, Request, builtin, paper_experiments, prepare,
+    write_report,
 };
+use riemla_lab::truth::{self, TruthPlan, TruthRequest};
 
 use crate::interrupt::stop_flag;
 use crate::output as console;
@@ -23,19 +26,23 @@ Examples:
   riemla reproduce banana --out results/banana --resume     after a kill, or to add presets and seeds
   riemla reproduce my-banana.toml --out mine                a changed copy of experiments/banana.toml
   riemla reproduce report results/banana                    the report again, from what is there
+  riemla reproduce strength --out results/strength          which rule for the strength is best
+  riemla reproduce truth --out results/truth                which method is closest to exact draws
 
 Every draw is on disk before the next begins. Ctrl-C ends the run after the draws under way and writes
 the report of what is there; --resume goes on with the same bits as if nothing had happened.";
 
 /// Run the paper's experiments and lay their numbers beside the paper's
 ///
-/// EXPERIMENT is a name from `riemla reproduce list`, the path of a TOML file, or `all`. Writes to DIR:
+/// EXPERIMENT is a name from `riemla reproduce list`, the path of a TOML file, or `all` (those of the paper).
+/// Writes to DIR:
 ///
 ///   results.csv   means over seeds, with the columns of the paper's numbers and diagnostics
 ///   runs.jsonl    one line per posterior and seed: settings, scores, counters
 ///   report.html   tables beside the paper's, figures, claims; one file for the browser
 ///   results.md    the tables as text
 ///   samples/      every draw; fits/ every trained network; experiments/ what was run
+///   truth.*       of `truth`: truth.csv, truth.jsonl, truth.md, truth.html; draws in truth/
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, verbatim_doc_comment)]
 pub struct Reproduce {
@@ -47,7 +54,8 @@ pub struct Reproduce {
     #[arg(long)]
     pub quick: bool,
 
-    /// How geodesics are run, for the methods that have them; may be given several times
+    /// How geodesics are run, for the methods that have them; may be given several times.
+    /// Experiments with settings of their own (strength) ignore it
     /// [default: all three with --quick, otherwise paper and calibrated]
     #[arg(long, value_name = "PRESET")]
     pub preset: Vec<PresetArgument>,
@@ -113,15 +121,30 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
         }
         _ => {}
     }
+    if let [word] = words.as_slice()
+        && let Some(plan) = TruthPlan::open(word)?
+    {
+        let request = truth_request(arguments, plan);
+        return execute(arguments, quiet, |stop, bar| truth::run(&request, stop, bar));
+    }
     let request = request(arguments, &words)?;
-    prepare(&request.out, arguments.resume)?;
+    execute(arguments, quiet, |stop, bar| experiments::run(&request, stop, bar))
+}
+
+/// Runs in the output directory and reports what is there, whatever the end.
+fn execute(
+    arguments: &Reproduce,
+    quiet: bool,
+    work: impl FnOnce(&AtomicBool, &Bar) -> experiments::Result<Outcome>,
+) -> anyhow::Result<ExitCode> {
+    prepare(&arguments.out, arguments.resume)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
     let begun = Instant::now();
-    let outcome = experiments::run(&request, stop, &bar);
+    let outcome = work(stop, &bar);
     bar.finish();
     let outcome = outcome?;
-    report(&request.out, &request.data, quiet)?;
+    report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
     if !quiet {
         eprintln!("{}", closing(&outcome, begun.elapsed().as_secs()));
     }
@@ -134,11 +157,24 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<ExitCode> {
-    let path = write_report(directory, data)?;
+    let mut pages = Vec::new();
+    if truth::has_truth(directory) {
+        pages.push(truth::write_truth_report(directory)?);
+    }
+    // A directory without any results gets a page that says so.
+    if pages.is_empty() || directory.join("runs.jsonl").is_file() {
+        pages.push(write_report(directory, data)?);
+    }
     if !quiet {
-        eprintln!("Report: {}", path.display());
+        pages.iter().for_each(|page| eprintln!("Report: {}", page.display()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn truth_request(arguments: &Reproduce, plan: TruthPlan) -> TruthRequest {
+    let mut plan = if arguments.quick { plan.shrunk() } else { plan };
+    plan.samples = arguments.samples.unwrap_or(plan.samples).max(2);
+    TruthRequest { plan, out: arguments.out.clone(), data: DataDirs::new(arguments.data_dir.as_deref()) }
 }
 
 fn closing(outcome: &Outcome, seconds: u64) -> String {
@@ -149,7 +185,7 @@ fn closing(outcome: &Outcome, seconds: u64) -> String {
 fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
     let mut experiments: Vec<Experiment> = Vec::new();
     for word in words {
-        let names = if *word == "all" { BUILTIN.map(|(name, _)| name).to_vec() } else { vec![*word] };
+        let names = if *word == "all" { paper_experiments() } else { vec![*word] };
         for name in names {
             let mut experiment = experiments::open(name)?.resolve(arguments.quick)?;
             experiment.seeds = arguments.seeds.unwrap_or(experiment.seeds);
@@ -202,6 +238,12 @@ fn list() -> anyhow::Result<String> {
         text +=
             &format!("{:15} time: {}; memory: {}; data: {}\n", "", takes.time, takes.memory, data.join(", "));
     }
+    let TruthPlan { title, samples, takes, .. } = TruthPlan::builtin()?;
+    text += &format!(
+        "{:15} {title} (by itself, without other names)\n{:15} {samples} draws per method\n",
+        "truth", ""
+    );
+    text += &format!("{:15} time: {}; memory: {}\n", "", takes.time, takes.memory);
     text += "\nTimes are for one core, both priors and the presets paper and calibrated.\n";
     Ok(text)
 }

@@ -1,6 +1,6 @@
 //! How the draws of a set were made.
 
-use riemla::posterior::PosteriorConfig;
+use riemla::posterior::{Method, PosteriorConfig};
 use riemla::reference::Reference;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -23,9 +23,17 @@ impl RunConfig {
         }
     }
 
+    /// The method of draws around the trained weights; none of those to compare with.
+    pub fn posterior_method(&self) -> Option<Method> {
+        match self {
+            Self::Posterior(config) => Some(config.method),
+            Self::Reference(_) => None,
+        }
+    }
+
     /// Whether predictions use the linearised network.
     pub fn is_linearized(&self) -> bool {
-        matches!(self, Self::Posterior(config) if config.method.is_linearized())
+        self.posterior_method().is_some_and(Method::is_linearized)
     }
 }
 
@@ -56,8 +64,6 @@ impl<'de> Deserialize<'de> for RunConfig {
 
 #[cfg(test)]
 mod tests {
-    use riemla::posterior::Method;
-
     use super::*;
 
     #[test]

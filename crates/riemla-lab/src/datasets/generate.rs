@@ -13,6 +13,8 @@ pub enum Generated {
     Pinwheel,
     /// Two separable clusters.
     Logistic,
+    /// Labels of a logistic model in five dimensions.
+    Logistic5,
     /// Breiman's waveforms.
     Waveform,
 }
@@ -28,6 +30,7 @@ impl Generated {
         match self {
             Generated::Pinwheel => pinwheel(),
             Generated::Logistic => logistic(),
+            Generated::Logistic5 => logistic5(),
             Generated::Waveform => waveform(1000),
         }
     }
@@ -74,6 +77,22 @@ fn logistic() -> Result<Dataset> {
     Dataset::classification(inputs, 2, labels)
 }
 
+/// 300 standard normal points; labels from a logistic model with a bias, so that the classes overlap.
+fn logistic5() -> Result<Dataset> {
+    const WEIGHTS: [f64; 5] = [2.0, -1.5, 1.0, 0.5, 0.0];
+    let mut rng = stream(SEED, Purpose::Data, 4);
+    let (mut inputs, mut labels) = (Vec::new(), Vec::new());
+    for _ in 0..300 {
+        let x: Vec<f64> = WEIGHTS.iter().map(|_| normal(&mut rng)).collect();
+        let logit = -0.5 + x.iter().zip(WEIGHTS).map(|(x, w)| x * w).sum::<f64>();
+        // Uniform on (0, 1): the squared length of two normal numbers is exponential.
+        let uniform = (-0.5 * (normal(&mut rng).powi(2) + normal(&mut rng).powi(2))).exp();
+        labels.push(usize::from(uniform * (1.0 + (-logit).exp()) < 1.0));
+        inputs.extend(x);
+    }
+    Dataset::classification(inputs, WEIGHTS.len(), labels)
+}
+
 /// Breiman's waveforms: a random mixture of two of three triangles at 21 places, plus noise.
 fn waveform(rows: usize) -> Result<Dataset> {
     let mut rng = stream(SEED, Purpose::Data, 3);
@@ -114,6 +133,11 @@ mod tests {
         let side = |label: usize| if label == 1 { 1.0 } else { -1.0 };
         let rows = logistic.inputs().chunks(2).zip(logistic.labels().expect("classes"));
         assert!(rows.into_iter().all(|(x, label)| side(*label) * (2.0 * x[0] + x[1]) > 0.5));
+
+        let five = Generated::Logistic5.dataset().expect("logistic5");
+        let ones = five.labels().expect("classes").iter().sum::<usize>();
+        // The classes overlap; a bias of −0.5 under logits of deviation 2.7 leaves 45 % ones (±4 deviations).
+        assert!(five.features() == 5 && (100..170).contains(&ones), "{ones}");
 
         let waveform = Generated::Waveform.dataset().expect("waveform");
         assert_eq!((waveform.len(), waveform.features()), (1000, 21));

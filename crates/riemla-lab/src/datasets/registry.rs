@@ -321,6 +321,7 @@ pub const ALL: &[DataSet] = &[
     },
     generated("pinwheel", "five curved arms of 200 points each", Generated::Pinwheel),
     generated("logistic", "two linearly separable clusters in the plane", Generated::Logistic),
+    generated("logistic5", "labels of a logistic model with five inputs", Generated::Logistic5),
     generated(
         "waveform_generated",
         "1000 waveforms of our own draw: use it where the benchmark's file is not at hand",

@@ -43,4 +43,7 @@ pub enum OutputError {
         /// Why not.
         source: io::Error,
     },
+    /// A file cannot be written.
+    #[error(transparent)]
+    File(#[from] riemla_files::Error),
 }

@@ -1,11 +1,12 @@
 //! The directory a demonstration writes to: checked before the work, written after it.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use riemla_files::atomic::{TEMPORARY_PREFIX, write_file};
+
 use super::error::OutputError;
-use crate::report::write_atomically;
 
 const REPORT: &str = "report.html";
 const RESULTS: &str = "results.json";
@@ -62,7 +63,7 @@ impl OutputDir {
         let Files { report, results, picture } = files;
         for (name, content) in [(RESULTS, results), (PICTURE, picture), (REPORT, report)] {
             let path = self.0.join(name);
-            write_atomically(&path, content.as_bytes()).map_err(failed("write", &path))?;
+            write_file(&path, |writer| writer.write_all(content.as_bytes()))?;
         }
         Ok(())
     }
@@ -74,9 +75,7 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Output
 
 /// True for our files and for what a killed run can leave of them.
 fn is_ours(name: &str) -> bool {
-    let rest =
-        |ours: &&str| name.strip_prefix('.').is_some_and(|n| n.starts_with(*ours)) && name.ends_with(".tmp");
-    [REPORT, RESULTS, PICTURE].iter().any(|ours| name == *ours || rest(ours)) || name == PROBE
+    [REPORT, RESULTS, PICTURE, PROBE].contains(&name) || name.starts_with(TEMPORARY_PREFIX)
 }
 
 fn foreign_names(path: &Path) -> io::Result<Vec<String>> {
@@ -115,7 +114,7 @@ mod tests {
         let path = scratch("replace");
         let files = |text: &str| Files { report: text.into(), results: text.into(), picture: text.into() };
         OutputDir::prepare(&path, false).expect("new").write(&files("old")).expect("writes");
-        fs::write(path.join(".report.html.77-0.tmp"), b"half").expect("writes");
+        fs::write(path.join(".riemla-tmp-77-0-report.html"), b"half").expect("writes");
         OutputDir::prepare(&path, false).expect("ours").write(&files("new")).expect("replaces");
         assert_eq!(fs::read(path.join(REPORT)).expect("there"), b"new");
         for name in ["a", "b", "c", "d", "report.html.bak"] {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::{Experiment, ExperimentError, Result};
 
-/// Names and texts, in the order of the paper.
-pub const BUILTIN: [(&str, &str); 10] = [
+/// Names and texts: the paper's, in its order, then studies of our own.
+pub const BUILTIN: [(&str, &str); 12] = [
     ("logistic", include_str!("../../../../experiments/logistic.toml")),
     ("regression", include_str!("../../../../experiments/regression.toml")),
     ("regression-gap", include_str!("../../../../experiments/regression-gap.toml")),
@@ -16,7 +16,15 @@ pub const BUILTIN: [(&str, &str); 10] = [
     ("fashion-mnist", include_str!("../../../../experiments/fashion-mnist.toml")),
     ("ood", include_str!("../../../../experiments/ood.toml")),
     ("batches", include_str!("../../../../experiments/batches.toml")),
+    ("strength", include_str!("../../../../experiments/strength.toml")),
+    ("strength-mnist", include_str!("../../../../experiments/strength-mnist.toml")),
 ];
+
+/// The names of the paper's experiments: those that leave the settings of geodesics to the presets.
+pub fn paper_experiments() -> Vec<&'static str> {
+    let of_paper = |name: &&str| builtin(name).is_ok_and(|experiment| experiment.settings.is_empty());
+    BUILTIN.map(|(name, _)| name).into_iter().filter(of_paper).collect()
+}
 
 /// The experiment of a name.
 pub fn builtin(name: &str) -> Result<Experiment> {

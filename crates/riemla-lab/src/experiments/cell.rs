@@ -7,32 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rayon::prelude::*;
-use riemla::geometry::Counters;
-use riemla::posterior::{Control, Draw, Posterior, SearchStatus, Trial};
+use riemla::posterior::{Draw, MetricChoice, Posterior};
 use riemla_files::samples::{SAMPLES_FILE, SavedSamples, read_samples, write_samples};
 use riemla_files::{RunInfo, SampleStore};
-use serde::{Deserialize, Serialize};
 
-use super::layout::{CellPaths, make_parent, read_json, remove, write_json};
+use super::layout::{CellPaths, make_parent, remove};
 use super::{ExperimentError, Result};
+use crate::strength::{FoundStrength, Settled, settle};
 use crate::watch::Watch;
-
-/// The strength that a rule found, and what the search cost.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FoundStrength {
-    /// The strength.
-    pub strength: f64,
-    /// How the search ended.
-    pub status: SearchStatus,
-    /// Virial ratio of the pilots there.
-    pub virial_ratio: Option<f64>,
-    /// What was tried: strength, and the ratio there unless it was not finite.
-    pub trials: Vec<(f64, Option<f64>)>,
-    /// What it cost.
-    pub counters: Counters,
-    /// Seconds it took.
-    pub seconds: f64,
-}
 
 /// Draws and how they came about.
 pub struct Drawn {
@@ -66,15 +48,24 @@ pub struct Wanted<'a> {
 
 /// Takes the draws that are missing and returns all.
 pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
-    let (posterior, found, pilots) = settle_strength(posterior, wanted)?;
-    let strength = posterior.config().method.is_riemannian().then(|| posterior.config().strength.fixed());
+    make_parent(&wanted.paths.calibration)?;
+    let Settled { posterior, found, pilots } =
+        match settle(posterior, wanted.seed, &wanted.paths.calibration, wanted.stop) {
+            Err(ExperimentError::Library(riemla::Error::Stopped { .. })) => {
+                return Err(ExperimentError::Interrupted);
+            }
+            settled => settled?,
+        };
+    let config = posterior.config();
+    let has_strength = config.method.is_riemannian() && config.metric != MetricChoice::Fisher;
+    let strength = config.strength.fixed().filter(|_| has_strength);
     let theta = posterior.laplace().theta.clone();
     let run = RunInfo::new(posterior.config().clone(), wanted.seed, &theta);
     let mut drawn = Drawn {
         draws: Vec::new(),
         failed: Vec::new(),
         seconds_per_sample: None,
-        strength: strength.flatten(),
+        strength,
         found,
         stopped: false,
     };
@@ -100,46 +91,6 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
     Ok(drawn)
 }
 
-/// Finds the strength if a rule asks for it (once: it is kept), and fixes it.
-fn settle_strength(
-    posterior: Posterior,
-    wanted: &Wanted<'_>,
-) -> Result<(Posterior, Option<FoundStrength>, Vec<Draw>)> {
-    if !posterior.config().method.is_riemannian() || posterior.config().strength.fixed().is_some() {
-        return Ok((posterior, None, Vec::new()));
-    }
-    let file = &wanted.paths.calibration;
-    if let Some(found) = read_json::<FoundStrength>(file)? {
-        let strength = found.strength;
-        return Ok((posterior.with_strength(strength)?, Some(found), Vec::new()));
-    }
-    let begun = Instant::now();
-    let control = Control { progress: None, stop: Some(wanted.stop) };
-    let set = posterior.sample_indices(wanted.seed, &[], control);
-    let calibration = match set.calibration {
-        Some(calibration) if calibration.status != SearchStatus::Stopped => calibration,
-        Some(_) => return Err(ExperimentError::Interrupted),
-        // The search failed on a mistake in the settings: asking again returns it.
-        None => posterior.calibration(wanted.seed)?.ok_or(ExperimentError::Interrupted)?,
-    };
-    let found = FoundStrength {
-        strength: calibration.strength,
-        status: calibration.status,
-        virial_ratio: Some(calibration.virial_ratio).filter(|ratio| ratio.is_finite()),
-        trials: calibration.trials.iter().map(tried).collect(),
-        counters: calibration.counters,
-        seconds: begun.elapsed().as_secs_f64(),
-    };
-    write_json(file, &found)?;
-    let strength = found.strength;
-    // The pilots are draws 0, 1, … at this strength: the same bits as if they were drawn below.
-    Ok((posterior.with_strength(strength)?, Some(found), calibration.draws.clone()))
-}
-
-fn tried(trial: &Trial) -> (f64, Option<f64>) {
-    (trial.strength, Some(trial.value).filter(|value| value.is_finite()))
-}
-
 /// Draws in parallel; each is on disk before the next begins on its thread.
 fn take(
     posterior: &Posterior,
@@ -156,7 +107,7 @@ fn take(
             return Ok(None);
         }
         let begun = Instant::now();
-        let draw = posterior.draw(wanted.seed, index);
+        let draw = posterior.draw_until(wanted.seed, index, Some(wanted.stop));
         let seconds = begun.elapsed().as_secs_f64();
         let failed = match draw {
             Ok(draw) => {
@@ -164,6 +115,10 @@ fn take(
                 store.append(&draw)?;
                 note_seconds(wanted.paths, index, seconds)?;
                 None
+            }
+            Err(riemla::Error::Stopped { .. }) => {
+                stopped.store(true, Ordering::Relaxed);
+                return Ok(None);
             }
             Err(error) => Some((index, error.to_string())),
         };

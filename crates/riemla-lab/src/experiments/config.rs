@@ -6,9 +6,9 @@ use riemla::objective::Likelihood;
 use riemla::posterior::BatchPlan;
 use serde::{Deserialize, Serialize};
 
-use super::{MethodName, PriorName};
+use super::{MethodName, PriorName, Setting};
 
-/// One table or figure of the paper.
+/// One table or figure of the paper, or a study on its problems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
@@ -35,6 +35,9 @@ pub struct Experiment {
     /// Under which priors.
     #[serde(default = "both")]
     pub priors: Vec<PriorName>,
+    /// How geodesics are run: instead of the presets asked for, where there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<Setting>,
     /// Experiments whose problems (and draws) this one looks at in another way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<String>,
@@ -120,6 +123,13 @@ pub enum NetworkChoice {
     Layers(NetworkSpec),
 }
 
+impl Split {
+    /// Whether some rows are for neither training nor test.
+    pub fn has_validation(&self) -> bool {
+        matches!(self, Self::Fractions { .. } | Self::InOrder { .. } | Self::Images { .. })
+    }
+}
+
 impl NetworkChoice {
     /// The description of the network.
     pub fn spec(&self) -> NetworkSpec {
@@ -150,7 +160,7 @@ pub enum Split {
         /// Seed of the split.
         seed: u32,
     },
-    /// The first rows for training, the last for the test.
+    /// The first rows for training, the last for the test, those between for validation.
     InOrder {
         /// Rows for training.
         train: usize,
@@ -164,7 +174,8 @@ pub enum Split {
         /// Upper end.
         to: f64,
     },
-    /// Images: so many per class for training, so many of the test part for the test.
+    /// Images: so many per class for training, so many of the test part for the test, the others of it
+    /// for validation.
     Images {
         /// Per class.
         per_class: usize,
@@ -231,6 +242,9 @@ pub struct Quick {
     /// Only these priors; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priors: Option<Vec<PriorName>>,
+    /// Only these settings; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Vec<Setting>>,
     /// Only these problems; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problems: Option<Vec<String>>,

@@ -4,17 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use riemla::curvature::Laplace;
-use riemla::posterior::{Posterior, PosteriorConfig};
-
 use super::cell::{self, Drawn, Wanted};
 use super::config::Problem;
-use super::fit::{self, Fit};
+use super::fit;
+use super::fitted::{Fitted, Ready};
 use super::layout::{CellPaths, write_text};
-use super::record::{CellKey, DrawSummary, ModelSummary, Records, RunRecord};
-use super::rows::{Rows, data_of, rows};
-use super::score::{Predictor, Score};
-use super::{Experiment, ExperimentError, MethodName, Preset, PriorName, Result};
+use super::record::{CellKey, DrawSummary, Records, RunRecord};
+use super::rows::{data_of, rows};
+use super::score::Score;
+use super::{Experiment, ExperimentError, MethodName, Preset, PriorName, Result, Setting};
 use crate::datasets::{DataDirs, load};
 use crate::watch::Watch;
 
@@ -25,7 +23,7 @@ pub struct Request {
     pub experiments: Vec<Experiment>,
     /// Whether they are in their small versions.
     pub quick: bool,
-    /// For the methods with geodesics.
+    /// For the methods with geodesics, where the experiment has no settings of its own.
     pub presets: Vec<Preset>,
     /// Which priors.
     pub priors: Vec<PriorName>,
@@ -65,32 +63,15 @@ struct Run<'a> {
     outcome: Outcome,
 }
 
-/// A problem with its data, ready for seeds.
-struct Ready<'a> {
-    experiment: &'a Experiment,
-    problem: &'a Problem,
-    /// Inputs of the data sets that a model should find strange.
-    strange: Vec<(String, Vec<f64>)>,
-}
-
-/// A trained problem under one seed and prior.
-struct Fitted<'a> {
-    ready: &'a Ready<'a>,
-    rows: &'a Rows,
-    fit: &'a Fit,
-    laplace: Arc<Laplace>,
-}
-
 impl Run<'_> {
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     fn experiment(&mut self, experiment: &Experiment) -> Result<()> {
-        let posteriors = experiment.methods.iter().filter(|method| method.is_riemannian()).count();
-        let per_seed = posteriors * self.request.presets.len() * self.priors(experiment).len();
-        let draws = experiment.samples * experiment.seeds * (per_seed * experiment.problems.len()) as u64;
-        self.watch.begin(&experiment.name, draws);
+        let cells = experiment.problems.iter().flat_map(|problem| self.cells(experiment, problem, 0));
+        let per_seed = cells.filter(|key| key.method.is_riemannian()).count() as u64;
+        self.watch.begin(&experiment.name, experiment.samples * experiment.seeds * per_seed);
         for problem in &experiment.problems {
             if self.stopped() {
                 return Ok(());
@@ -155,16 +136,26 @@ impl Run<'_> {
         let mut keys = Vec::new();
         for prior in self.priors(experiment) {
             let plain = experiment.methods.iter().filter(|method| !method.is_riemannian());
-            let pairs = plain.map(|method| (Preset::Any, *method)).collect::<Vec<_>>();
+            let pairs = plain.map(|method| (Setting::ANY, *method)).collect::<Vec<_>>();
             let curved = experiment.methods.iter().filter(|method| method.is_riemannian());
-            let presets = &self.request.presets;
-            let more = presets.iter().flat_map(|preset| curved.clone().map(move |method| (*preset, *method)));
-            for (preset, method) in pairs.into_iter().chain(more) {
+            let settings = self.settings(experiment, problem).into_iter();
+            let more = settings.flat_map(|setting| curved.clone().map(move |method| (setting, *method)));
+            for (setting, method) in pairs.into_iter().chain(more) {
                 let (experiment, problem) = (experiment.name.clone(), problem.name.clone());
-                keys.push(CellKey { experiment, problem, seed, prior, preset, method });
+                keys.push(CellKey { experiment, problem, seed, prior, setting, method });
             }
         }
         keys
+    }
+
+    /// The settings of geodesics: the experiment's own, or the presets asked for.
+    fn settings(&self, experiment: &Experiment, problem: &Problem) -> Vec<Setting> {
+        let mut settings = experiment.settings.clone();
+        if settings.is_empty() {
+            settings = self.request.presets.iter().copied().map(Setting::from).collect();
+        }
+        settings.retain(|setting| problem.split.has_validation() || !setting.needs_validation());
+        settings
     }
 
     fn is_done(&self, experiment: &Experiment, problem: &Problem, key: &CellKey) -> bool {
@@ -198,32 +189,26 @@ impl Run<'_> {
     }
 
     fn cell(&mut self, fitted: &Fitted<'_>, key: CellKey) -> Result<()> {
-        let Ready { experiment, problem, .. } = *fitted.ready;
-        let config = PosteriorConfig {
-            batch: problem.batch.filter(|_| key.method.batched()),
-            ..key.preset.config(key.method.method())
-        };
-        let new = |config| {
-            Posterior::new(&fitted.fit.loss, fitted.rows.train.clone(), fitted.laplace.clone(), config)
-        };
+        let experiment = fitted.ready.experiment;
         let samples = requested(experiment, key.method);
-        let pair = (key.preset, key.method);
+        let pair = (key.setting, key.method);
         let paths = CellPaths::new(&self.request.out, &key.problem, key.seed, key.prior, pair);
         let quiet = crate::watch::Silent;
         let watch = if key.method.is_riemannian() { self.watch } else { &quiet };
         let wanted = Wanted { paths: &paths, seed: key.seed, samples, stop: self.stop, watch };
-        let drawn = cell::draws(new(config.clone())?, &wanted)?;
+        let drawn = cell::draws(fitted.posterior(&key)?, &wanted)?;
         if drawn.draws.is_empty() {
             let Some((_, reason)) = drawn.failed.first() else { return Err(ExperimentError::Interrupted) };
             return Err(ExperimentError::NoDraw { what: label(&key), reason: reason.clone() });
         }
         let thetas: Vec<&[f64]> = drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect();
         let uncertain = key.method != MethodName::Map;
-        let virial = uncertain.then(|| new(config)?.virial_ratio(&thetas)).transpose()?;
-        let scores = scores(fitted, &key, thetas)?;
+        let ratio = || -> Result<f64> { Ok(fitted.posterior(&key)?.virial_ratio(&thetas)?) };
+        let virial = uncertain.then(ratio).transpose()?;
+        let scores = fitted.scores(&key, thetas)?;
         let summary = DrawSummary::new(&drawn, virial.filter(|ratio| ratio.is_finite()));
         self.watch.note(&line(&key, &drawn, &summary, &scores));
-        let record = record(fitted, key, (samples, self.request.quick), drawn, (scores, summary));
+        let record = fitted.record(key, (samples, self.request.quick), drawn, (scores, summary));
         self.records.put(record)?;
         layout_done(&paths)
     }
@@ -239,56 +224,9 @@ fn requested(experiment: &Experiment, method: MethodName) -> u64 {
     if method == MethodName::Map { 1 } else { experiment.samples }
 }
 
-fn scores(fitted: &Fitted<'_>, key: &CellKey, thetas: Vec<&[f64]>) -> Result<Vec<Score>> {
-    let Ready { experiment, problem, strange } = fitted.ready;
-    let (network, laplace) = (&*fitted.fit.network, &*fitted.laplace);
-    let predictor = Predictor { network, laplace, method: key.method.method(), thetas };
-    if strange.is_empty() {
-        return Ok(predictor.scores(&problem.name, &fitted.rows.test, experiment.bins)?);
-    }
-    let sets: Vec<(String, &[f64])> =
-        strange.iter().map(|(name, inputs)| (name.clone(), inputs.as_slice())).collect();
-    Ok(predictor.out_of_distribution(fitted.rows.test.inputs(), &sets)?)
-}
-
-fn record(
-    fitted: &Fitted<'_>,
-    key: CellKey,
-    (requested, quick): (u64, bool),
-    drawn: Drawn,
-    (scores, draws): (Vec<Score>, DrawSummary),
-) -> RunRecord {
-    let problem = fitted.ready.problem;
-    let laplace = &fitted.laplace;
-    let sigma_noise = match laplace.likelihood {
-        riemla::objective::Likelihood::Gaussian { sigma_noise } => Some(sigma_noise),
-        _ => None,
-    };
-    RunRecord {
-        riemla_version: env!("CARGO_PKG_VERSION").into(),
-        quick,
-        config: problem.clone(),
-        requested,
-        samples: drawn.draws.len() as u64,
-        failed: drawn.failed.len() as u64,
-        scores,
-        draws,
-        model: ModelSummary {
-            weights: laplace.theta.len(),
-            prior_precision: laplace.prior.scalar(),
-            sigma_noise,
-            log_marginal_likelihood: laplace.log_marginal_likelihood,
-            gradient_norm: laplace.gradient_norm,
-            training: fitted.fit.training.clone(),
-        },
-        found_strength: drawn.found,
-        key,
-    }
-}
-
 fn label(key: &CellKey) -> String {
-    let CellKey { problem, seed, prior, preset, method, .. } = key;
-    format!("{problem}, seed {seed}, prior {}, {}, {}", prior.name(), preset.name(), method.name())
+    let CellKey { problem, seed, prior, setting, method, .. } = key;
+    format!("{problem}, seed {seed}, prior {}, {setting}, {}", prior.name(), method.name())
 }
 
 /// One line for logs.

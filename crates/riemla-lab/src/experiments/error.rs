@@ -85,7 +85,7 @@ pub enum ExperimentError {
 
 impl ExperimentError {
     /// An error of the operating system.
-    pub(super) fn io(path: &std::path::Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn io(path: &std::path::Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         let file = path.display().to_string();
         move |source| Self::File(riemla_files::Error::Io { file, action, source })
     }

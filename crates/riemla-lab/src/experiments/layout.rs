@@ -8,7 +8,7 @@ use riemla_files::atomic::write_file;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ExperimentError, MethodName, Preset, PriorName, Result};
+use super::{ExperimentError, MethodName, PriorName, Result, Setting};
 
 /// Where the draws of one posterior are.
 #[derive(Debug, Clone)]
@@ -24,16 +24,16 @@ pub struct CellPaths {
 }
 
 impl CellPaths {
-    /// Those of one problem, seed, prior, preset and method.
+    /// Those of one problem, seed, prior, setting and method.
     pub fn new(
         out: &Path,
         problem: &str,
         seed: u64,
         prior: PriorName,
-        (preset, method): (Preset, MethodName),
+        (setting, method): (Setting, MethodName),
     ) -> Self {
         let place = out.join("samples").join(slug(problem)).join(format!("seed-{seed}"));
-        let place = place.join(prior.name()).join(preset.name());
+        let place = place.join(prior.name()).join(slug(&setting.name()));
         let file = |extension: &str| place.join(format!("{}.{extension}", method.name()));
         Self {
             samples: place.join(method.name()),

@@ -1,9 +1,10 @@
-//! The words used in files and on the command line: methods, presets, priors.
+//! The words used in files and on the command line: methods, settings, priors.
 
 use riemla::posterior::Method;
 use serde::{Deserialize, Serialize};
 
 pub use crate::preset::Preset;
+pub use crate::setting::{Rule, Setting};
 
 /// A method of the paper: a posterior, with or without batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -62,7 +63,7 @@ impl MethodName {
         matches!(self, Self::RiemLaBatches | Self::LinRiemLaBatches)
     }
 
-    /// Whether draws follow geodesics, so that the preset matters.
+    /// Whether draws follow geodesics, so that the setting matters.
     pub fn is_riemannian(self) -> bool {
         self.method().is_riemannian()
     }

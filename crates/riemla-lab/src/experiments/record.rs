@@ -8,11 +8,12 @@ use riemla::posterior::Draw;
 use riemla_files::TrainingRecord;
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Drawn, FoundStrength};
+use super::cell::Drawn;
 use super::config::Problem;
 use super::layout::write_text;
 use super::score::Score;
-use super::{ExperimentError, MethodName, Preset, PriorName, Result};
+use super::{ExperimentError, MethodName, PriorName, Result, Setting};
+use crate::strength::FoundStrength;
 
 /// Which posterior a line is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -25,8 +26,9 @@ pub struct CellKey {
     pub seed: u64,
     /// The prior.
     pub prior: PriorName,
-    /// The preset.
-    pub preset: Preset,
+    /// How geodesics are run; the field has the name of the presets, which came first.
+    #[serde(rename = "preset")]
+    pub setting: Setting,
     /// The method.
     pub method: MethodName,
 }

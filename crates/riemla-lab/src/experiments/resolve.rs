@@ -34,6 +34,11 @@ impl Experiment {
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("two problems are called {}", pair[0]));
         }
+        let mut settings = self.settings.clone();
+        settings.sort_unstable();
+        if let Some(pair) = settings.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("the setting {} is there twice", pair[0]));
+        }
         let batched = self.methods.iter().any(|method| method.batched());
         match self.problems.iter().find(|problem| batched && problem.batch.is_none()) {
             Some(problem) => Err(format!("problem {} has no batch, but a method needs one", problem.name)),
@@ -62,6 +67,9 @@ impl Experiment {
         (self.seeds, self.samples) = (quick.seeds, quick.samples);
         if let Some(priors) = &quick.priors {
             self.priors.retain(|prior| priors.contains(prior));
+        }
+        if let Some(settings) = &quick.settings {
+            self.settings.retain(|setting| settings.contains(setting));
         }
         if let Some(names) = &quick.problems {
             self.problems.retain(|problem| names.contains(&problem.name));

@@ -1,11 +1,11 @@
 //! `results.csv`: means over seeds, with the columns of the paper's numbers and more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::paper::{PaperRow, paper_rows};
 use super::record::{DrawSummary, RunRecord};
-use super::{MethodName, Preset, PriorName};
+use super::{MethodName, PriorName, Setting};
 
 const HEADER: &str = "table,train_set,test_set,prior,method,score,mean,standard_error,preset,seeds,samples,\
 seconds_per_sample,gradients_per_sample,unfinished_fraction,speed_drift,virial_ratio,strength";
@@ -15,6 +15,8 @@ seconds_per_sample,gradients_per_sample,unfinished_fraction,speed_drift,virial_r
 pub struct ResultRow {
     /// The experiment it comes from.
     pub experiment: String,
+    /// Whether that experiment compares settings of its own, and is no table of the paper.
+    pub study: bool,
     /// Name of the paper's table, or of the experiment.
     pub table: String,
     /// Trained on.
@@ -31,8 +33,8 @@ pub struct ResultRow {
     pub mean: f64,
     /// Standard error of it; none for one seed.
     pub standard_error: Option<f64>,
-    /// The preset.
-    pub preset: Preset,
+    /// How geodesics are run: the column `preset`.
+    pub setting: Setting,
     /// Number of seeds.
     pub seeds: usize,
     /// Fewest draws of any seed.
@@ -42,7 +44,7 @@ pub struct ResultRow {
 }
 
 /// What makes records rows of the same line.
-type Group<'a> = (&'a str, &'a str, &'a str, PriorName, Preset, MethodName, &'a str);
+type Group<'a> = (&'a str, &'a str, &'a str, PriorName, Setting, MethodName, &'a str);
 
 /// Means over the seeds of all records, in the order of experiments.
 pub fn result_rows(records: &[RunRecord]) -> Vec<ResultRow> {
@@ -59,26 +61,29 @@ pub fn result_rows(records: &[RunRecord]) -> Vec<ResultRow> {
                 &key.problem,
                 &score.test_set,
                 key.prior,
-                key.preset,
+                key.setting,
                 key.method,
                 &score.score,
             );
             groups.entry(group).or_default().push((record, score.value));
         }
     }
-    let mut rows: Vec<_> = groups.into_iter().map(|(group, members)| row(group, &members)).collect();
+    let other = records.iter().filter(|record| !matches!(record.key.setting, Setting::Preset(_)));
+    let studies: BTreeSet<&str> = other.map(|record| record.key.experiment.as_str()).collect();
+    let row = |(group, members): (Group<'_>, Vec<_>)| row(group, studies.contains(group.0), &members);
+    let mut rows: Vec<_> = groups.into_iter().map(row).collect();
     // Within a test set in the order of tables: methods first, then scores as they were computed.
     let place = |name: &str| scores.iter().position(|score| *score == name);
     rows.sort_by(|a, b| {
         let key = |r: &ResultRow| (r.experiment.clone(), r.train_set.clone(), r.test_set.clone());
-        let minor = |r: &ResultRow| (r.prior, r.preset, r.method, place(&r.score));
+        let minor = |r: &ResultRow| (r.prior, r.setting, r.method, place(&r.score));
         key(a).cmp(&key(b)).then(minor(a).cmp(&minor(b)))
     });
     rows
 }
 
-fn row(group: Group<'_>, members: &[(&RunRecord, f64)]) -> ResultRow {
-    let (experiment, train_set, test_set, prior, preset, method, score) = group;
+fn row(group: Group<'_>, study: bool, members: &[(&RunRecord, f64)]) -> ResultRow {
+    let (experiment, train_set, test_set, prior, setting, method, score) = group;
     let values: Vec<f64> = members.iter().map(|(_, value)| *value).collect();
     let (mean, standard_error) = mean_and_error(&values);
     let average = |of: fn(&DrawSummary) -> Option<f64>| {
@@ -87,7 +92,8 @@ fn row(group: Group<'_>, members: &[(&RunRecord, f64)]) -> ResultRow {
     };
     ResultRow {
         experiment: experiment.into(),
-        table: table(experiment, train_set, test_set, prior),
+        study,
+        table: if study { experiment.into() } else { table(experiment, train_set, test_set, prior) },
         train_set: train_set.into(),
         test_set: test_set.into(),
         prior,
@@ -95,7 +101,7 @@ fn row(group: Group<'_>, members: &[(&RunRecord, f64)]) -> ResultRow {
         score: score.into(),
         mean,
         standard_error,
-        preset,
+        setting,
         seeds: members.len(),
         samples: members.iter().map(|(record, _)| record.samples).min().unwrap_or(0),
         draws: DrawSummary {
@@ -133,7 +139,7 @@ pub fn results_csv(rows: &[ResultRow]) -> String {
         let _ =
             write!(csv, "{table},{train_set},{test_set},{},{},{score}", row.prior.name(), row.method.name());
         let _ = write!(csv, ",{},{}", digits(Some(row.mean)), digits(row.standard_error));
-        let _ = write!(csv, ",{},{seeds},{samples}", row.preset.name());
+        let _ = write!(csv, ",{},{seeds},{samples}", row.setting.name());
         for number in [
             draws.seconds_per_sample,
             draws.gradients_per_sample,

@@ -1,4 +1,4 @@
-//! The rows of a problem: which are trained on, which are for the test.
+//! The rows of a problem: which are trained on, which are for the test, which for neither.
 
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ pub struct Rows {
     pub train: Arc<Dataset>,
     /// For the test.
     pub test: Dataset,
+    /// For choices that must see neither, where the split leaves rows over.
+    pub validation: Option<Dataset>,
 }
 
 /// Loads the data of a problem.
@@ -24,30 +26,42 @@ pub fn data_of(problem: &Problem, directories: &DataDirs) -> Result<Loaded> {
 
 /// Splits and scales loaded data.
 pub fn rows(problem: &Problem, loaded: &Loaded, seed: u64) -> Result<Rows> {
-    let (train, test) = parts(problem, loaded, seed)?;
+    let (train, test, validation) = parts(problem, loaded, seed)?;
     let train = limited(&train, problem.training.rows)?;
-    let test = limited(&test, problem.training.test_rows)?;
-    if !problem.standardize {
-        return Ok(Rows { train: Arc::new(train), test });
-    }
-    let scaling = scaling(&train);
-    let (train, test) = (scaled(&train, &scaling)?, scaled(&test, &scaling)?);
-    Ok(Rows { train: Arc::new(train), test })
+    let scaling = problem.standardize.then(|| scaling(&train));
+    let finished = |data: &Dataset| match &scaling {
+        Some(scaling) => scaled(data, scaling),
+        None => Ok(data.clone()),
+    };
+    let test = finished(&limited(&test, problem.training.test_rows)?)?;
+    let limit = |data: Dataset| finished(&limited(&data, problem.training.test_rows)?);
+    let validation = validation.map(limit).transpose()?;
+    Ok(Rows { train: Arc::new(finished(&train)?), test, validation })
 }
 
-fn parts(problem: &Problem, loaded: &Loaded, run_seed: u64) -> Result<(Dataset, Dataset)> {
+/// Rows for training, test and validation.
+type Parts = (Dataset, Dataset, Option<Dataset>);
+
+fn parts(problem: &Problem, loaded: &Loaded, run_seed: u64) -> Result<Parts> {
     let data = &loaded.data;
     let n = data.len();
+    let mut left = Vec::new();
     let (train, test) = match problem.split {
         Split::Fractions { train, seed } => {
             let seed = seed.unwrap_or(run_seed as u32);
             let (train, rest) = train_test_split(n, (train * n as f64).floor() as usize, seed);
             // The second split numbers the rows that are left.
-            let (test, _valid) = train_test_split(rest.len(), rest.len() / 2, seed);
-            (train, test.into_iter().map(|i| rest[i]).collect())
+            let (test, valid) = train_test_split(rest.len(), rest.len() / 2, seed);
+            let of_all = |rows: Vec<usize>| rows.into_iter().map(|i| rest[i]).collect();
+            left = of_all(valid);
+            (train, of_all(test))
         }
         Split::Count { train, seed } => train_test_split(n, train, seed),
-        Split::InOrder { train, test } => ((0..train).collect(), (n.saturating_sub(test)..n).collect()),
+        Split::InOrder { train, test } => {
+            let test = n.saturating_sub(test)..n;
+            left = (train..test.start).collect();
+            ((0..train).collect(), test.collect())
+        }
         Split::Gap { from, to } => {
             let first = |row: &usize| data.inputs()[row * data.features()];
             (0..n).partition(|row| !(from..=to).contains(&first(row)))
@@ -58,11 +72,17 @@ fn parts(problem: &Problem, loaded: &Loaded, run_seed: u64) -> Result<(Dataset, 
                 return Err(ExperimentError::Config { file: problem.name.clone(), message });
             };
             let train = source.select(&per_class_rows(source, per_class, seed)?)?;
-            return Ok((train, data.select(&split(n, &[test], seed)?.concat())?));
+            let mut rows = split(n, &[n], seed)?.concat();
+            let left = rows.split_off(test.min(n));
+            return Ok((train, data.select(&rows)?, some_of(data, &left)?));
         }
         Split::Everything {} => ((0..n).collect(), (0..n).collect()),
     };
-    Ok((data.select(&train)?, data.select(&test)?))
+    Ok((data.select(&train)?, data.select(&test)?, some_of(data, &left)?))
+}
+
+fn some_of(data: &Dataset, rows: &[usize]) -> Result<Option<Dataset>> {
+    Ok(if rows.is_empty() { None } else { Some(data.select(rows)?) })
 }
 
 /// The first rows of each class in a random order, in that order.
@@ -127,7 +147,7 @@ mod tests {
             let inputs = (0..n).map(|i| i as f64).collect();
             let data = Dataset::classification(inputs, 1, vec![0; n]).expect("data");
             let loaded = Loaded { data, train: None };
-            let Rows { train, test } = rows(&problem("uci", "glass"), &loaded, 3).expect("splits");
+            let Rows { train, test, .. } = rows(&problem("uci", "glass"), &loaded, 3).expect("splits");
             assert_eq!((train.len(), test.len()), expected);
             let (mean, square) = train.inputs().iter().fold((0.0, 0.0), |(m, s), x| (m + x, s + x * x));
             assert!((mean / train.len() as f64).abs() < 1e-12);
@@ -141,11 +161,31 @@ mod tests {
         let inputs: Vec<f64> = (0..5300).map(f64::from).collect();
         let data = Dataset::classification(inputs, 1, vec![0; 5300]).expect("data");
         let loaded = Loaded { data, train: None };
-        let Rows { train, test } = rows(&problem("banana", "banana"), &loaded, 9).expect("splits");
+        let Rows { train, test, .. } = rows(&problem("banana", "banana"), &loaded, 9).expect("splits");
         assert_eq!((train.len(), test.len()), (265, 795));
         assert_eq!(train.inputs().iter().sum::<f64>(), 751_281.0);
         assert_eq!(test.inputs()[..4], [246.0, 284.0, 3111.0, 1487.0]);
         assert_eq!(test.inputs().iter().sum::<f64>(), 2_067_293.0);
+    }
+
+    #[test]
+    fn validation_rows_are_neither_trained_nor_tested_on() {
+        for (experiment, name, n, left) in
+            [("banana", "banana", 5300, 796), ("pinwheel", "pinwheel", 1000, 50)]
+        {
+            let inputs: Vec<f64> = (0..n).map(f64::from).collect();
+            let data = Dataset::classification(inputs, 1, vec![0; n as usize]).expect("data");
+            let Rows { train, test, validation } =
+                rows(&problem(experiment, name), &Loaded { data, train: None }, 1).expect("splits");
+            let validation = validation.expect("rows are left");
+            assert_eq!(validation.len(), left);
+            let seen = |x: &f64| train.inputs().contains(x) || test.inputs().contains(x);
+            assert!(!validation.inputs().iter().any(seen), "{name}");
+        }
+        let problem = problem("logistic", "logistic");
+        let data = Dataset::classification(vec![0.0, 1.0], 1, vec![0, 1]).expect("data");
+        let all = rows(&problem, &Loaded { data, train: None }, 0).expect("splits");
+        assert!(all.validation.is_none() && !problem.split.has_validation());
     }
 
     #[test]
@@ -167,7 +207,7 @@ mod tests {
         let data = Dataset::regression(inputs.clone(), 1, inputs, 1).expect("data");
         let mut problem = problem("regression-gap", "snelson-gap 1-15-1");
         problem.split = Split::Gap { from: 3.0, to: 5.0 };
-        let Rows { train, test } = rows(&problem, &Loaded { data, train: None }, 0).expect("splits");
+        let Rows { train, test, .. } = rows(&problem, &Loaded { data, train: None }, 0).expect("splits");
         assert_eq!(test.inputs(), [3.0, 4.0, 5.0]);
         assert_eq!(train.len(), 7);
     }

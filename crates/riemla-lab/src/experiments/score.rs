@@ -3,14 +3,12 @@
 use riemla::curvature::Laplace;
 use riemla::data::Dataset;
 use riemla::posterior::Method;
-use riemla::predict::{ClassPrediction, Forward, Prediction, monte_carlo};
+use riemla::predict::{Forward, Prediction, RegressionPrediction, monte_carlo};
 use riemla::{Result, nn::Network, score};
 use serde::{Deserialize, Serialize};
 
 use super::rows::values;
-
-/// Rows predicted at a time: bounds the memory, which holds the outputs of every draw.
-const ROWS: usize = 2000;
+use crate::workflow::predictor::in_pieces;
 
 /// One number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,34 +34,28 @@ pub struct Predictor<'a> {
 }
 
 impl Predictor<'_> {
-    /// Predictions for row-major inputs, in pieces.
-    pub fn predict(&self, inputs: &[f64]) -> Result<Vec<Prediction>> {
+    /// Predictions for row-major inputs.
+    fn predict(&self, inputs: &[f64]) -> Result<Prediction> {
         let forward = match self.method.is_linearized() {
             true => Forward::Linearized(&self.laplace.theta),
             false => Forward::Exact,
         };
-        let piece =
-            |rows: &[f64]| monte_carlo(self.network, self.laplace.likelihood, &self.thetas, forward, rows);
-        inputs.chunks(ROWS * self.network.inputs()).map(piece).collect()
+        in_pieces(inputs, self.network.inputs(), |rows| {
+            monte_carlo(self.network, self.laplace.likelihood, &self.thetas, forward, rows)
+        })
     }
 
     /// Class probabilities, rows × classes.
     pub fn probabilities(&self, inputs: &[f64]) -> Result<Vec<f64>> {
-        let pieces = self.predict(inputs)?;
-        let of = |piece: &Prediction| piece.classes().map(|p: &ClassPrediction| p.probabilities.clone());
-        Ok(pieces.iter().filter_map(of).flatten().collect())
+        let prediction = self.predict(inputs)?;
+        Ok(prediction.classes().map_or(Vec::new(), |p| p.probabilities.clone()))
     }
 
     /// Means and variances (noise included), and variances of the function alone.
     pub fn moments(&self, inputs: &[f64]) -> Result<[Vec<f64>; 3]> {
-        let mut moments = [Vec::new(), Vec::new(), Vec::new()];
-        for piece in self.predict(inputs)? {
-            let Some(values) = piece.values() else { continue };
-            moments[0].extend(&values.mean);
-            moments[1].extend(values.variance());
-            moments[2].extend(&values.epistemic_variance);
-        }
-        Ok(moments)
+        let prediction = self.predict(inputs)?;
+        let moments = |p: &RegressionPrediction| [p.mean.clone(), p.variance(), p.epistemic_variance.clone()];
+        Ok(prediction.values().map_or_else(Default::default, moments))
     }
 
     fn classes(&self) -> usize {

@@ -53,11 +53,14 @@ impl StripPlot {
     fn draw_group(&self, svg: &mut Svg, panel: &Panel, i: usize) {
         let (name, values) = &self.groups[i];
         let row = (self.groups.len() - 1 - i) as f64;
-        let points: Vec<_> = values.iter().enumerate().map(|(k, v)| (*v, row + jitter(k))).collect();
+        // A single point needs no room beside others, and is its own median.
+        let spread = |k: usize| if values.len() > 1 { jitter(k) } else { 0.0 };
+        let points: Vec<_> = values.iter().enumerate().map(|(k, v)| (*v, row + spread(k))).collect();
         let style = Style::named(name, i);
         open_series(svg, style);
         draw_points(svg, panel, &points, style.marker, |k| format!("{name}: {}", short(values[k], 4)));
-        if let Some((at, (x, y))) = median(values).and_then(|m| Some((m, panel.at(m, row)?))) {
+        let median = median(values).filter(|_| values.len() > 1);
+        if let Some((at, (x, y))) = median.and_then(|m| Some((m, panel.at(m, row)?))) {
             let half = 0.38 * panel.height / self.groups.len() as f64;
             svg.rect(x - 1.5, y - half, 3.0, 2.0 * half, "median")
                 .titled(&format!("median {}", short(at, 4)));

@@ -3,7 +3,6 @@
 mod number;
 mod table;
 mod text;
-mod write;
 
 use minijinja::Environment;
 use minijinja::value::Serde;
@@ -13,7 +12,6 @@ use crate::plot::style_sheet;
 
 pub use table::{Better, Cell, Column, Table};
 pub use text::aligned;
-pub use write::write_atomically;
 
 /// A drawing and what is said about it.
 #[derive(Clone, Debug, Serialize)]

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use riemla::nn::Network;
-use riemla::posterior::Method;
+use riemla::posterior::{Method, PosteriorConfig};
 use riemla::random::{Purpose, stream};
-use riemla_files::SavedPosterior;
 use riemla_files::encoding::Encoding;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
+use riemla_files::{RunConfig, SavedPosterior};
 
 use super::error::{Result, WorkflowError};
 use super::predictor::Predictor;
@@ -57,15 +57,34 @@ pub fn choose(directory: &Path, named: Option<&str>) -> Result<String> {
 /// The predictor of a set by name; `map`, `la` and `lin-la` are drawn on the spot if no set has that
 /// name.
 pub fn predictor(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Predictor> {
+    let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
+    assembled(saved, config.is_linearized(), thetas)
+}
+
+/// A set of draws and where they come from.
+pub struct DrawnSet {
+    /// The method that drew them, with its settings.
+    pub config: RunConfig,
+    /// Their seed.
+    pub seed: u64,
+    /// The draws.
+    pub thetas: Vec<Vec<f64>>,
+}
+
+/// The draws of a set, found as by [`predictor`].
+pub fn drawn(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<DrawnSet> {
     let set = directory.join(SAMPLES_DIRECTORY).join(name);
     if set.join(SAMPLES_FILE).is_file() {
         let samples = read_samples(&set)?;
         let thetas = samples.draws.into_iter().map(|draw| draw.theta).collect();
-        return assembled(saved, samples.run.config.is_linearized(), thetas);
+        return Ok(DrawnSet { config: samples.run.config, seed: samples.run.seed, thetas });
     }
     let known = [Method::Map, Method::La, Method::LinLa];
     match known.into_iter().find(|method| method.name() == name) {
-        Some(method) => assembled(saved, method.is_linearized(), quick(saved, method)?),
+        Some(method) => {
+            let config = PosteriorConfig::new(method).into();
+            Ok(DrawnSet { config, seed: QUICK_SEED, thetas: quick(saved, method)? })
+        }
         None => Err(WorkflowError::unfit(format!(
             "{} has no draws named {name}; there are: {}; make them with `riemla sample {0} --method {name}`",
             directory.display(),
@@ -83,16 +102,16 @@ fn quick(saved: &SavedPosterior, method: Method) -> Result<Vec<Vec<f64>>> {
     if method == Method::Map {
         return Ok(vec![saved.laplace.theta.clone()]);
     }
-    let tangent = |index| {
-        let mut theta = saved.laplace.theta.clone();
-        let tangent = saved.laplace.draw_tangent(&mut stream(QUICK_SEED, Purpose::Draw, index));
-        theta.iter_mut().zip(tangent).for_each(|(weight, change)| *weight += change);
-        theta
-    };
-    Ok((0..QUICK_DRAWS).map(tangent).collect())
+    let draw = |index| saved.laplace.draw(&mut stream(QUICK_SEED, Purpose::Draw, index));
+    Ok((0..QUICK_DRAWS).map(draw).collect())
 }
 
-fn assembled(saved: &SavedPosterior, linearized: bool, thetas: Vec<Vec<f64>>) -> Result<Predictor> {
+/// The predictor of draws.
+pub(super) fn assembled(
+    saved: &SavedPosterior,
+    linearized: bool,
+    thetas: Vec<Vec<f64>>,
+) -> Result<Predictor> {
     Ok(Predictor {
         network: Arc::new(Network::new(&saved.model.network)?),
         likelihood: saved.laplace.likelihood,

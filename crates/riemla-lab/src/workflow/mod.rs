@@ -1,10 +1,9 @@
 //! From files to files: what the commands of the program do, without arguments and terminal.
 //!
 //! [`train()`] or an import makes a model, [`fit()`] a posterior, [`sample()`] draws from it, and
-//! [`predict()`]
-//! and [`evaluate()`] use them.
+//! [`predict()`], [`evaluate()`] and [`compare()`] use them.
 
-mod calibration;
+pub mod compare;
 mod diagnostics;
 pub mod draws;
 pub mod error;
@@ -21,6 +20,7 @@ mod samplers;
 pub mod scores;
 mod train;
 
+pub use compare::{CompareConfig, Comparison, compare};
 pub use diagnostics::{Diagnosis, Summary};
 pub use error::{Result, WorkflowError};
 pub use evaluate::{EvaluateConfig, Evaluation, evaluate};

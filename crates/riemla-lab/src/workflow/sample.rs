@@ -23,6 +23,9 @@ pub const SAMPLES_DIRECTORY: &str = "samples";
 /// The log of draws in the directory of a set.
 pub const LOG_FILE: &str = "draws.log";
 
+/// The strength that a rule found, beside the log.
+pub(super) const STRENGTH_FILE: &str = "calibration.json";
+
 /// What is asked of a sampling.
 #[derive(Debug, Clone)]
 pub struct SampleConfig {

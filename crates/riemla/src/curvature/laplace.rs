@@ -12,7 +12,7 @@ use super::structure::Precision;
 use super::subset::{Subset, SubsetRanges};
 use super::{Curvature, Structure};
 use crate::error::check_stop;
-use crate::linalg::vector::norm;
+use crate::linalg::vector::{axpy, norm};
 use crate::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 use crate::random::{Rng, fill_normal};
 use crate::train::{Lbfgs, lbfgs, until};
@@ -259,6 +259,13 @@ impl Laplace {
     /// The loss under the prior and noise in force.
     pub fn loss(&self, trained: &NetworkLoss) -> Result<NetworkLoss> {
         trained.with(self.likelihood, self.prior.clone())
+    }
+
+    /// Weights θ* + v.
+    pub fn draw(&self, rng: &mut Rng) -> Vec<f64> {
+        let mut theta = self.draw_tangent(rng);
+        axpy(1.0, &self.theta, &mut theta);
+        theta
     }
 
     /// A tangent vector v ~ N(0, P⁻¹), zero outside the uncertain weights.

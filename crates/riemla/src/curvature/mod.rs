@@ -3,6 +3,7 @@
 //! Three independent choices: which [`Curvature`] (GGN, empirical Fisher or exact Hessian), in which
 //! [`Structure`] (full, diagonal, Kronecker-factored or low-rank), over which [`Subset`] of the weights.
 
+mod density;
 mod evidence;
 mod fisher;
 mod ggn;

@@ -2,7 +2,8 @@
 //!
 //! The metric M(θ) = I + a²∇L∇Lᵀ (a = strength) is that of the graph z = aL(θ) in ℝᴷ⁺¹. The
 //! exponential map follows the geodesic c̈ = −a²∇L⟨ċ, Hċ⟩/(1 + a²‖∇L‖²) from θ* with velocity v
-//! to t = 1 (paper, eq. of the geodesic; docs/notation.md). The Fisher metric is the alternative.
+//! to t = 1 (paper, eq. of the geodesic; docs/notation.md). Alternatives: the
+//! loss metric with the Laplace precision in place of I, and the Fisher metric.
 
 mod constraint;
 mod exponential;
@@ -10,6 +11,7 @@ mod fisher;
 mod leapfrog;
 mod metric;
 mod path;
+mod preconditioned;
 
 pub use exponential::{
     Integrator, exponential_map, exponential_map_until, geodesic_of_metric, geodesic_of_metric_until,
@@ -18,6 +20,7 @@ pub use fisher::{FisherMetric, FisherSolve};
 pub use leapfrog::ConstrainedLeapfrog;
 pub(crate) use metric::check_strength;
 pub use metric::{LossMetric, Metric};
+pub use preconditioned::{arc_length_factor, corrected_exponential_map_until};
 
 use serde::{Deserialize, Serialize};
 

@@ -8,6 +8,7 @@ mod pool;
 mod prior;
 mod probe;
 mod restricted;
+mod whitened;
 
 pub(crate) use blocks::block_samples;
 pub use likelihood::{BlockTargets, Likelihood, OutputLoss};
@@ -16,6 +17,7 @@ pub use network_loss::NetworkLoss;
 pub use prior::{Prior, PriorPrecision};
 pub use probe::{DirectProbe, Probe};
 pub use restricted::Restricted;
+pub use whitened::Whitened;
 
 /// A function ℝᴷ → ℝ with a gradient: a loss, or minus any log-density.
 ///

@@ -17,10 +17,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::search::{self, Estimate, SearchStatus};
-use super::{Draw, Posterior, Statistic, Strength};
+use super::{Draw, MetricChoice, Posterior, Statistic, Strength};
 use crate::error::stop_requested;
 use crate::geometry::{ConstrainedLeapfrog, Counters, Geodesic, Integrator, Status};
-use crate::linalg::vector::dot;
+use crate::linalg::vector::{dot, norm};
 use crate::objective::TwiceDifferentiable;
 use crate::{Error, Result};
 
@@ -57,6 +57,9 @@ pub struct Calibration {
 /// Step tolerance of the search: the loss level of a draw needs less accuracy than its place.
 const SEARCH_TOLERANCE: f64 = 1e-4;
 
+/// Pilots that are run before the first look.
+const WAVE: usize = 3;
+
 /// The integrator of the search. Only the constrained one stays on the graph of the loss whatever
 /// its tolerance; Dormand-Prince at a loose tolerance draws from somewhere else.
 fn coarse(integrator: &Integrator) -> Integrator {
@@ -81,6 +84,7 @@ pub(super) fn calibrate(posterior: &Posterior, seed: u64, stop: Option<&AtomicBo
         }
     };
     let pilots = Pilots::new(posterior, loss, seed)?;
+    let natural = pilots.natural_strength();
     let mut search = Search { pilots, rule, stop, trials: Vec::new(), counters: Counters::default() };
     let (strength, status) = match rule {
         Strength::Fixed(strength) => (strength, SearchStatus::Converged),
@@ -89,12 +93,11 @@ pub(super) fn calibrate(posterior: &Posterior, seed: u64, stop: Option<&AtomicBo
             return Err(Error::Unsupported(remedy.into()));
         }
         Strength::HeldOut { .. } => {
-            search::minimum(|strength| search.trial(strength).map(|estimate| estimate.value))
+            search::minimum(|x| search.trial(natural * x).map(|estimate| estimate.value))
         }
-        Strength::Virial { .. } | Strength::LossRise { .. } => {
-            search::root(|strength| search.trial(strength))
-        }
+        Strength::Virial { .. } | Strength::LossRise { .. } => search::root(|x| search.trial(natural * x)),
     };
+    let strength = if rule.fixed().is_some() { strength } else { natural * strength };
     // The pilots that fail under the policy will be reported when they are drawn.
     let mut draws: Vec<Draw> = Vec::new();
     if status != SearchStatus::Stopped {
@@ -143,13 +146,28 @@ impl<'a> Pilots<'a> {
         Ok(Self { posterior, integrator, loss, loss_start, pilots })
     }
 
-    /// The pilot geodesics at one strength.
-    fn run(&self, strength: f64, stop: Option<&AtomicBool>) -> Vec<Option<Geodesic>> {
+    /// 2‖v‖/K on average, the length being that of the metric without its loss term: see `search`.
+    fn natural_strength(&self) -> f64 {
+        let k = self.posterior.laplace().subset().len() as f64;
+        let length = match self.posterior.config().metric {
+            MetricChoice::Preconditioned => k.sqrt(),
+            _ => self.pilots.iter().map(|pilot| norm(&pilot.v)).sum::<f64>() / self.pilots.len() as f64,
+        };
+        2.0 * length / k
+    }
+
+    /// Some of the pilot geodesics at one strength.
+    fn run(
+        &self,
+        wave: std::ops::Range<usize>,
+        strength: f64,
+        stop: Option<&AtomicBool>,
+    ) -> Vec<Option<Geodesic>> {
         let geodesic = |pilot: &Pilot| {
             let loss = pilot.batch.as_deref().unwrap_or(self.loss);
             self.posterior.geodesic(loss, (strength, &self.integrator), &pilot.v, 0, stop).ok()
         };
-        self.pilots.par_iter().with_max_len(1).map(geodesic).collect()
+        self.pilots[wave].par_iter().with_max_len(1).map(geodesic).collect()
     }
 
     /// (θ − θ*)·∇L(θ) − ∇L(θ*)·v.
@@ -180,25 +198,47 @@ impl Search<'_> {
         if stop_requested(self.stop) {
             return None;
         }
-        let geodesics = self.pilots.run(strength, self.stop);
-        if stop_requested(self.stop) {
-            return None;
-        }
-        let mut ends = Vec::new();
-        for (pilot, geodesic) in self.pilots.pilots.iter().zip(&geodesics) {
-            let Some(geodesic) = geodesic else { continue };
-            self.counters += geodesic.counters;
-            if geodesic.status == Status::Reached {
-                ends.push((pilot, geodesic.end.as_slice()));
+        let mut geodesics = Vec::new();
+        loop {
+            let wave = geodesics.len()..self.next_wave(geodesics.len());
+            geodesics.extend(self.pilots.run(wave, strength, self.stop));
+            if stop_requested(self.stop) {
+                return None;
+            }
+            let ends = self.ends(&geodesics);
+            let estimate = self.estimate(&ends);
+            if estimate.is_enough() || geodesics.len() == self.pilots.pilots.len() {
+                let finished = ends.len();
+                self.count(&geodesics, finished);
+                self.trials.push(Trial { strength, value: estimate.value, finished });
+                return Some(estimate);
             }
         }
+    }
+
+    /// Pilots after the next wave: a few tell most strengths to be far off. A held-out score tells
+    /// nothing of its error, so that it takes all at once.
+    fn next_wave(&self, done: usize) -> usize {
+        let all = self.pilots.pilots.len();
+        if matches!(self.rule, Strength::HeldOut { .. }) { all } else { (done + WAVE).min(all) }
+    }
+
+    /// The pilots that reached their ends.
+    fn ends<'g>(&self, geodesics: &'g [Option<Geodesic>]) -> Vec<(&Pilot, &'g [f64])> {
+        let pairs = self.pilots.pilots.iter().zip(geodesics);
+        pairs
+            .filter_map(|(pilot, geodesic)| Some((pilot, geodesic.as_ref()?)))
+            .filter(|(_, geodesic)| geodesic.status == Status::Reached)
+            .map(|(pilot, geodesic)| (pilot, geodesic.end.as_slice()))
+            .collect()
+    }
+
+    fn count(&mut self, geodesics: &[Option<Geodesic>], finished: usize) {
+        geodesics.iter().flatten().for_each(|geodesic| self.counters += geodesic.counters);
         match self.rule {
-            Strength::Virial { .. } => self.counters.gradients += ends.len(),
-            _ => self.counters.values += ends.len(),
+            Strength::Virial { .. } => self.counters.gradients += finished,
+            _ => self.counters.values += finished,
         }
-        let estimate = self.estimate(&ends);
-        self.trials.push(Trial { strength, value: estimate.value, finished: ends.len() });
-        Some(estimate)
     }
 
     /// The ratio or score of finished pilots. None finished means that the metric is too strong to
@@ -208,11 +248,11 @@ impl Search<'_> {
         match self.rule {
             Strength::Virial { statistic, .. } => {
                 let value = |(pilot, end): &(&Pilot, &[f64])| self.pilots.virial(pilot, end) / k;
-                average(statistic, &ends.iter().map(value).collect::<Vec<_>>())
+                average(statistic, k, &ends.iter().map(value).collect::<Vec<_>>())
             }
             Strength::LossRise { .. } => {
                 let value = |(pilot, end): &(&Pilot, &[f64])| self.pilots.rise(pilot, end) / (0.5 * k);
-                average(Statistic::Mean, &ends.iter().map(value).collect::<Vec<_>>())
+                average(Statistic::Mean, k, &ends.iter().map(value).collect::<Vec<_>>())
             }
             Strength::HeldOut { .. } => {
                 let thetas: Vec<&[f64]> = ends.iter().map(|(_, end)| *end).collect();
@@ -224,8 +264,9 @@ impl Search<'_> {
     }
 }
 
-/// The average of ratios and the standard error of their mean.
-fn average(statistic: Statistic, values: &[f64]) -> Estimate {
+/// The average of ratios and the standard error of their mean: at least that of exact draws, χ² with
+/// K degrees of freedom each, since a few pilots can agree by chance.
+fn average(statistic: Statistic, k: f64, values: &[f64]) -> Estimate {
     if values.is_empty() {
         return Estimate { value: 0.0, error: 0.0 };
     }
@@ -233,6 +274,6 @@ fn average(statistic: Statistic, values: &[f64]) -> Estimate {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    let error = (squares / ((n - 1.0).max(1.0) * n)).sqrt();
+    let error = (squares / ((n - 1.0).max(1.0) * n)).sqrt().max(value.abs() * (2.0 / (k * n)).sqrt());
     Estimate { value: if value.is_nan() { f64::INFINITY } else { value }, error }
 }

@@ -90,9 +90,12 @@ pub enum Unfinished {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetricChoice {
-    /// I + a²∇L∇Lᵀ, the paper's.
+    /// I + a²∇L∇Lᵀ, the paper's. (`Default` is what a file without the field means.)
     #[default]
     Loss,
+    /// P + a²∇L∇Lᵀ with P the Laplace precision, and tangents lengthened so that Gaussian posteriors
+    /// are exact at every strength.
+    Preconditioned,
     /// The Fisher metric Σ JᵀΛJ + δ: no strength to choose, exact for Gaussian posteriors.
     Fisher,
 }
@@ -117,8 +120,16 @@ pub struct PosteriorConfig {
 }
 
 impl PosteriorConfig {
-    /// The defaults for a method: strength 1, constrained leapfrog, all data, up to 10 redraws.
+    /// The defaults for a method: the preconditioned metric at the strength at which the loss rises as
+    /// for exact draws (why: docs/decisions/0017-default-metric.md), constrained leapfrog, all data, up
+    /// to 10 redraws.
     pub fn new(method: Method) -> Self {
+        let (metric, strength) = (MetricChoice::Preconditioned, Strength::loss_rise());
+        Self { metric, strength, ..Self::paper(method) }
+    }
+
+    /// The paper's metric at strength 1, solved by the constrained leapfrog, otherwise the defaults.
+    pub fn paper(method: Method) -> Self {
         Self {
             method,
             metric: MetricChoice::Loss,
@@ -134,14 +145,14 @@ impl PosteriorConfig {
     pub fn fisher(method: Method) -> Self {
         let solver = DormandPrince { rtol: 1e-6, atol: 1e-8, ..DormandPrince::default() };
         let integrator = Integrator::DormandPrince(solver);
-        Self { metric: MetricChoice::Fisher, integrator, ..Self::new(method) }
+        Self { metric: MetricChoice::Fisher, integrator, ..Self::paper(method) }
     }
 
     /// Checks what the geodesics need.
     pub(super) fn validate_geodesics(&self) -> Result<()> {
         self.strength.validate()?;
         self.integrator.validate()?;
-        if self.metric == MetricChoice::Loss {
+        if self.metric != MetricChoice::Fisher {
             return Ok(());
         }
         let message = if self.strength.fixed().is_none() {

@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 use super::{Draw, GeodesicSummary, MetricChoice, Posterior, Unfinished, Validation};
 use crate::data::draw_batch;
 use crate::geometry::{
-    Counters, FisherMetric, Geodesic, Integrator, Status, exponential_map_until, geodesic_of_metric_until,
+    Counters, FisherMetric, Geodesic, Integrator, Status, corrected_exponential_map_until,
+    exponential_map_until, geodesic_of_metric_until,
 };
 use crate::objective::{LinearizedLoss, NetworkLoss, Restricted, TwiceDifferentiable};
 use crate::random::{Purpose, attempt_stream, stream};
@@ -187,15 +188,21 @@ impl Posterior {
         path_points: usize,
         stop: Option<&AtomicBool>,
     ) -> Result<Geodesic> {
+        let follow = |objective: &dyn TwiceDifferentiable, theta: &[f64], v: &[f64]| match self.config.metric
+        {
+            MetricChoice::Preconditioned => {
+                let metric = (strength, self.laplace.precision());
+                corrected_exponential_map_until(objective, metric, integrator, theta, v, path_points, stop)
+            }
+            _ => exponential_map_until(objective, strength, integrator, theta, v, path_points, stop),
+        };
         let theta = &self.laplace.theta;
         let subset = self.laplace.subset();
         if subset.len() == theta.len() {
-            return exponential_map_until(objective, strength, integrator, theta, v, path_points, stop);
+            return follow(objective, theta, v);
         }
         let restricted = Restricted::new(objective, theta, subset.indices().collect());
-        let (start, v) = (subset.gather(theta), subset.gather(v));
-        let geodesic =
-            exponential_map_until(&restricted, strength, integrator, &start, &v, path_points, stop)?;
+        let geodesic = follow(&restricted, &subset.gather(theta), &subset.gather(v))?;
         Ok(self.embed(geodesic))
     }
 

@@ -14,6 +14,7 @@ mod calibrate;
 mod config;
 mod draw;
 mod geodesics;
+mod importance;
 mod sampler;
 mod samples;
 mod search;

@@ -11,7 +11,6 @@ use super::{Calibration, Draw, Method, MetricChoice, PosteriorConfig, SampleSet,
 use crate::curvature::Laplace;
 use crate::data::{Dataset, draw_batch};
 use crate::error::stop_requested;
-use crate::linalg::vector::axpy;
 use crate::objective::NetworkLoss;
 use crate::random::{Purpose, stream};
 use crate::{Error, Result};
@@ -68,7 +67,7 @@ impl Posterior {
         let calibrations = Mutex::default();
         let mut posterior =
             Self { config, laplace, data, loss, objective: None, validation: None, calibrations };
-        let of_loss = posterior.config.metric == MetricChoice::Loss;
+        let of_loss = posterior.config.metric != MetricChoice::Fisher;
         if posterior.config.method.is_riemannian() && posterior.config.batch.is_none() && of_loss {
             posterior.objective = Some(posterior.full_objective()?);
         }
@@ -124,7 +123,7 @@ impl Posterior {
         seed: u64,
         stop: Option<&AtomicBool>,
     ) -> Result<Option<Arc<Calibration>>> {
-        let rule = self.config.strength.fixed().is_none() && self.config.metric == MetricChoice::Loss;
+        let rule = self.config.strength.fixed().is_none() && self.config.metric != MetricChoice::Fisher;
         if !(self.config.method.is_riemannian() && rule) {
             return Ok(None);
         }
@@ -145,12 +144,12 @@ impl Posterior {
         self.draw_until(seed, index, None)
     }
 
-    fn draw_until(&self, seed: u64, index: u64, stop: Option<&AtomicBool>) -> Result<Draw> {
+    /// As [`Posterior::draw`], given up with [`Error::Stopped`] once `stop` is set.
+    pub fn draw_until(&self, seed: u64, index: u64, stop: Option<&AtomicBool>) -> Result<Draw> {
         match self.config.method {
             Method::Map => Ok(Draw { index, theta: self.laplace.theta.clone(), geodesic: None }),
             Method::La | Method::LinLa => {
-                let mut theta = self.laplace.theta.clone();
-                axpy(1.0, &self.tangent(seed, index, 0), &mut theta);
+                let theta = self.laplace.draw(&mut stream(seed, Purpose::Draw, index));
                 Ok(Draw { index, theta, geodesic: None })
             }
             Method::RiemLa | Method::LinRiemLa => {

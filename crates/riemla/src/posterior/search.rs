@@ -2,15 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Strengths that are looked at.
-pub(super) const LOWEST: f64 = 1e-4;
-pub(super) const HIGHEST: f64 = 1e2;
+/// Strengths that are looked at, in units of the natural strength 2‖v‖/K: there the bound ‖v‖/a on
+/// the rise of the loss is K/2, so that a geodesic of its own loss surely rises by less than draws of
+/// the posterior do. Above it only a batch can still ask for more, and does not get it.
+const LOWEST: f64 = 1e-3;
+const HIGHEST: f64 = 2.0;
 /// Where a search begins: large strengths cost many steps, so rather too weak.
-const START: f64 = 0.1;
+const START: f64 = 0.25;
 /// A root is good enough when the logarithm of the ratio is below this, or below half of the
 /// standard error that few pilots have anyway, up to the second number.
 const RATIO_TOLERANCE: f64 = 0.05;
 const LOOSEST_TOLERANCE: f64 = 0.15;
+/// Enough pilots: the standard error of the logarithm of the ratio, or its distance from 0 in units
+/// of that error.
+const ENOUGH: f64 = 0.07;
+const CLEAR: f64 = 4.0;
 /// Or when it is known to this in the logarithm of the strength.
 const WIDTH_TOLERANCE: f64 = 0.02;
 /// A minimum is flat: known to this in the logarithm of the strength.
@@ -25,9 +31,10 @@ const LARGEST_RATIO: f64 = 1e3;
 pub enum SearchStatus {
     /// The condition is met.
     Converged,
-    /// Even the weakest metric (1e-4) is too strong, as for a Gaussian posterior.
+    /// Even the weakest metric (a thousandth of the natural strength 2‖v‖/K) is too strong, as for a
+    /// Gaussian posterior.
     LowestStrength,
-    /// Even the strongest metric (100) is too weak.
+    /// Even the strongest metric (twice the natural strength) is too weak, as can be with batches.
     HighestStrength,
     /// The trials were used up; the closest is taken.
     TrialLimit,
@@ -62,6 +69,13 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
+    /// Whether more pilots would tell the search nothing: the side of the root is clear, or the ratio
+    /// known well enough.
+    pub(super) fn is_enough(self) -> bool {
+        let error = self.error / self.value;
+        self.value.is_finite() && (error <= ENOUGH || self.value.ln().abs() >= CLEAR * error)
+    }
+
     /// How close the logarithm of the ratio should come to 0.
     fn tolerance(self) -> f64 {
         let error = 0.5 * self.error / self.value;
@@ -183,7 +197,7 @@ mod tests {
 
     #[test]
     fn roots_of_falling_functions_are_found_in_few_trials() {
-        for wanted in [3e-4, 0.02, 0.1, 0.7, 30.0] {
+        for wanted in [2e-3, 0.02, 0.1, 0.25, 0.7, 1.8] {
             for power in [0.3f64, 1.0, 3.0] {
                 let (a, status, trials) = run(exact_root, |a| (wanted / a).powf(power));
                 assert_eq!(status, SearchStatus::Converged);
@@ -209,8 +223,23 @@ mod tests {
     }
 
     #[test]
+    fn pilots_are_added_until_they_tell_the_side_of_the_root() {
+        for (value, error, enough) in [
+            (1.0, 0.05, true),
+            (1.0, 0.2, false),
+            (3.0, 0.3, true),
+            (3.0, 1.5, false),
+            (0.2, 0.02, true),
+            (0.0, 0.0, false),
+            (f64::INFINITY, f64::NAN, false),
+        ] {
+            assert_eq!(Estimate { value, error }.is_enough(), enough, "{value} ± {error}");
+        }
+    }
+
+    #[test]
     fn minima_are_found_in_few_trials() {
-        for wanted in [1e-3, 0.04, 0.1, 2.0] {
+        for wanted in [2e-3, 0.04, 0.1, 0.9] {
             let (a, status, trials) = run(|f| minimum(f), |a| (a / wanted).ln().powi(2));
             assert_eq!(status, SearchStatus::Converged);
             assert!((a / wanted).ln().abs() <= MINIMUM_TOLERANCE, "{wanted}: {a}");

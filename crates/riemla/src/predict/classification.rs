@@ -23,7 +23,7 @@ fn entropy(probabilities: &[f64]) -> f64 {
 }
 
 /// Class probabilities of one row of outputs.
-fn probabilities_of(outputs: &[f64], likelihood: Likelihood, probabilities: &mut [f64]) {
+pub(super) fn probabilities_of(outputs: &[f64], likelihood: Likelihood, probabilities: &mut [f64]) {
     if likelihood == Likelihood::Bernoulli {
         let e = (-outputs[0].abs()).exp();
         let (large, small) = (1.0 / (1.0 + e), e / (1.0 + e));

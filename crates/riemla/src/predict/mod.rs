@@ -5,6 +5,7 @@ mod glm;
 mod held_out;
 mod outputs;
 mod regression;
+mod spread;
 mod temperature;
 mod uncertainty;
 
@@ -13,6 +14,7 @@ pub use glm::{GlmOutputs, glm_outputs};
 pub use held_out::held_out_nll;
 pub use outputs::{linearized_outputs, outputs};
 pub use regression::RegressionPrediction;
+pub use spread::{OutputSpread, output_spread};
 pub use temperature::{TEMPERATURE_BOUNDS, Temperature, TemperatureStatus, fit_noise_scale, fit_temperature};
 pub use uncertainty::Uncertainty;
 
@@ -57,6 +59,19 @@ impl Prediction {
     }
 }
 
+/// Outputs of every draw: per draw a row-major rows × outputs array.
+fn outputs_of(
+    network: &Network,
+    thetas: &[&[f64]],
+    forward: Forward<'_>,
+    inputs: &[f64],
+) -> Result<Vec<Vec<f64>>> {
+    match forward {
+        Forward::Exact => outputs(network, thetas, inputs),
+        Forward::Linearized(center) => linearized_outputs(network, center, thetas, inputs),
+    }
+}
+
 /// Monte Carlo prediction: the average over drawn weights. `inputs` is row-major.
 pub fn monte_carlo(
     network: &Network,
@@ -69,10 +84,7 @@ pub fn monte_carlo(
         return Err(Error::range("number of draws", 0, "at least 1"));
     }
     likelihood.check_outputs(network.outputs())?;
-    let per_draw = match forward {
-        Forward::Exact => outputs(network, thetas, inputs)?,
-        Forward::Linearized(center) => linearized_outputs(network, center, thetas, inputs)?,
-    };
+    let per_draw = outputs_of(network, thetas, forward, inputs)?;
     let c = network.outputs();
     Ok(match likelihood {
         Likelihood::Gaussian { sigma_noise } => {

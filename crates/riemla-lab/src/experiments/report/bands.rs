@@ -14,8 +14,8 @@ const FUNCTIONS: usize = 8;
 
 /// One chart per set of draws.
 pub fn bands(drawn: &Drawn) -> Result<Vec<(String, String)>> {
-    let chart = |(preset, method, thetas): &(_, MethodName, Vec<Vec<f64>>)| {
-        Ok((chart(drawn, &Drawn::title(*preset, *method), *method, thetas)?, String::new()))
+    let chart = |(setting, method, thetas): &(_, MethodName, Vec<Vec<f64>>)| {
+        Ok((chart(drawn, &Drawn::title(*setting, *method), *method, thetas)?, String::new()))
     };
     drawn.sets.iter().map(chart).collect()
 }
@@ -72,8 +72,8 @@ pub fn batch_sizes(all: &[Drawn]) -> Result<Vec<Block>> {
         let mut spreads: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
         for drawn in &here {
             let size = drawn.problem.batch.map_or(drawn.rows.train.len(), |batch| batch.size);
-            for (preset, method, thetas) in &drawn.sets {
-                let name = Drawn::title(*preset, *method);
+            for (setting, method, thetas) in &drawn.sets {
+                let name = Drawn::title(*setting, *method);
                 figures.push((chart(drawn, &format!("{name}, B = {size}"), *method, thetas)?, String::new()));
                 let [_, _, variance] = drawn.predictor(*method, thetas).moments(drawn.rows.test.inputs())?;
                 let spread = variance.iter().map(|v| v.sqrt()).sum::<f64>() / variance.len() as f64;

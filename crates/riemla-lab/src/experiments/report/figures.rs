@@ -13,7 +13,7 @@ use super::super::layout::CellPaths;
 use super::super::record::CellKey;
 use super::super::rows::{Rows, data_of, rows};
 use super::super::score::Predictor;
-use super::super::{Experiment, MethodName, Preset, PriorName, Records, Result};
+use super::super::{Experiment, MethodName, Preset, PriorName, Records, Result, Setting};
 use super::document::{Block, Section};
 use super::{bands, logistic, maps};
 use crate::datasets::DataDirs;
@@ -46,8 +46,8 @@ pub struct Drawn {
     pub laplace: Arc<Laplace>,
     /// The prior.
     pub prior: PriorName,
-    /// Draws by preset and method, in the order of tables.
-    pub sets: Vec<(Preset, MethodName, Vec<Vec<f64>>)>,
+    /// Draws by setting and method, in the order of tables.
+    pub sets: Vec<(Setting, MethodName, Vec<Vec<f64>>)>,
 }
 
 impl Drawn {
@@ -58,12 +58,8 @@ impl Drawn {
     }
 
     /// The name of a set, for titles.
-    pub fn title(preset: Preset, method: MethodName) -> String {
-        if preset == Preset::Any {
-            method.name().into()
-        } else {
-            format!("{}, {}", method.name(), preset.name())
-        }
+    pub fn title(setting: Setting, method: MethodName) -> String {
+        if setting == Setting::ANY { method.name().into() } else { format!("{}, {setting}", method.name()) }
     }
 }
 
@@ -111,20 +107,25 @@ fn load(
     prior: PriorName,
 ) -> Result<Option<Drawn>> {
     let mut sets = Vec::new();
-    for preset in [Preset::Any, Preset::Paper, Preset::Converged, Preset::Calibrated] {
+    let mut settings = vec![Setting::ANY];
+    settings.extend(Preset::CHOICES.map(Setting::from));
+    settings.extend(&experiment.settings);
+    settings.sort_unstable();
+    settings.dedup();
+    for setting in settings {
         for &method in &experiment.methods {
             let key = CellKey {
                 experiment: experiment.name.clone(),
                 problem: problem.name.clone(),
                 seed: SEED,
                 prior,
-                preset,
+                setting,
                 method,
             };
-            let paths = CellPaths::new(saved.out, &problem.name, SEED, prior, (preset, method));
+            let paths = CellPaths::new(saved.out, &problem.name, SEED, prior, (setting, method));
             if saved.records.get(&key).is_some() && paths.samples.join(SAMPLES_FILE).is_file() {
                 let draws = read_samples(&paths.samples)?.draws;
-                sets.push((preset, method, draws.into_iter().map(|draw| draw.theta).collect()));
+                sets.push((setting, method, draws.into_iter().map(|draw| draw.theta).collect()));
             }
         }
     }

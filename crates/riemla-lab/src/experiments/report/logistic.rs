@@ -2,7 +2,7 @@
 
 use riemla::objective::Objective as _;
 
-use super::super::{MethodName, Preset, Result};
+use super::super::{MethodName, Result, Setting};
 use super::figures::Drawn;
 use super::maps::{NODES, Window, map, nodes, points, window};
 use crate::plot::{ConfidenceMap, Grid};
@@ -15,13 +15,13 @@ const INDEX: usize = 1;
 pub fn figures(drawn: &Drawn) -> Result<Vec<(String, String)>> {
     let mut figures = Vec::new();
     let plane = plane(drawn);
-    for (preset, method, thetas) in drawn.sets.iter().filter(|set| set.1 != MethodName::Map) {
-        figures.push((posterior(drawn, plane, *preset, *method, thetas)?, "posterior and draws".into()));
+    for (setting, method, thetas) in drawn.sets.iter().filter(|set| set.1 != MethodName::Map) {
+        figures.push((posterior(drawn, plane, *setting, *method, thetas)?, "posterior and draws".into()));
         let one = &thetas[INDEX.min(thetas.len() - 1)..][..1];
         for (thetas, what) in [(one, "one draw"), (thetas.as_slice(), "average over the draws")] {
             let window = window(drawn);
             let probabilities = drawn.predictor(*method, thetas).probabilities(&nodes(window))?;
-            let svg = map(&Drawn::title(*preset, *method), window, &probabilities)?;
+            let svg = map(&Drawn::title(*setting, *method), window, &probabilities)?;
             figures.push((svg.data(points(drawn)).to_svg(), what.into()));
         }
     }
@@ -43,7 +43,7 @@ fn plane(drawn: &Drawn) -> Window {
 fn posterior(
     drawn: &Drawn,
     plane: Window,
-    preset: Preset,
+    setting: Setting,
     method: MethodName,
     thetas: &[Vec<f64>],
 ) -> Result<String> {
@@ -60,7 +60,7 @@ fn posterior(
     // One hue, from clear to full: the "probability of class 1" never falls below a half.
     let heights = losses.iter().map(|l| 0.5 + 0.5 * (lowest - l).exp().max(1e-9)).collect();
     let grid = Grid::new(NODES, NODES, plane.0, plane.1, heights)?;
-    let title = format!("posterior, {}", Drawn::title(preset, method));
+    let title = format!("posterior, {}", Drawn::title(setting, method));
     let dots = thetas.iter().map(|theta| (theta[0], theta[1], 0)).collect();
     let levels = HEIGHTS.map(|height| 0.5 + 0.5 * height);
     let map = ConfidenceMap::binary(title, grid).color_bar(None).contours(&levels);

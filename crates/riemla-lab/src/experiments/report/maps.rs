@@ -17,9 +17,9 @@ pub fn maps(drawn: &Drawn) -> Result<Vec<(String, String)>> {
     let window = window(drawn);
     let points = points(drawn);
     let mut figures = Vec::new();
-    for (preset, method, thetas) in &drawn.sets {
+    for (setting, method, thetas) in &drawn.sets {
         let probabilities = drawn.predictor(*method, thetas).probabilities(&nodes(window))?;
-        let map = map(&Drawn::title(*preset, *method), window, &probabilities)?;
+        let map = map(&Drawn::title(*setting, *method), window, &probabilities)?;
         figures.push((map.data(points.clone()).to_svg(), String::new()));
     }
     Ok(figures)

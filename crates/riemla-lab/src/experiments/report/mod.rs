@@ -2,19 +2,20 @@
 
 mod bands;
 mod claims;
-mod document;
+pub(crate) mod document;
 mod figures;
 mod logistic;
 mod maps;
 mod numbers;
 mod presets;
+mod strength;
 mod tables;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::layout::write_text;
-use super::{BUILTIN, Experiment, Records, Result, RunRecord, result_rows, results_csv};
+use super::{BUILTIN, Experiment, Records, Result, ResultRow, RunRecord, result_rows, results_csv};
 use crate::datasets::DataDirs;
 use document::{Block, Section};
 use figures::Saved;
@@ -31,18 +32,34 @@ What is not as in the original: gradients have double precision; initial weights
 generator; the prior is optimised to the maximum of the marginal likelihood instead of by 100 steps of Adam. \
 The rows of banana, Snelson and pinwheel are those of the authors.";
 
-/// Writes `results.csv`, `results.md` and `report.html` of a directory; returns where the last is.
+const STUDY_TITLE: &str = "The strength of the metric";
+
+/// Writes `results.csv`, `results.md` and `report.html` of a directory, and `strength.md` if there is a study
+/// of settings; returns where the page is.
 pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
     let records = Records::open(out)?;
     let rows = result_rows(records.as_slice());
     write_text(&out.join("results.csv"), &results_csv(&rows))?;
     let experiments = saved_experiments(out)?;
     let saved = Saved { out, data, records: &records };
-    let sections = sections(&saved, &Numbers::new(&rows), &experiments);
+    let (studied, rows): (Vec<ResultRow>, Vec<ResultRow>) = rows.into_iter().partition(|row| row.study);
+    let studies = studies(&experiments, &studied, records.as_slice());
+    if !studies.is_empty() {
+        write_text(&out.join("strength.md"), &document::markdown(STUDY_TITLE, &studies))?;
+    }
+    let mut sections = sections(&saved, &Numbers::new(&rows), &experiments);
+    sections.extend(studies);
     write_text(&out.join("results.md"), &document::markdown(TITLE, &sections))?;
     let path = out.join("report.html");
     write_text(&path, &document::html(TITLE, sections))?;
     Ok(path)
+}
+
+/// The studies of settings, which are no tables of the paper.
+fn studies(experiments: &[Experiment], rows: &[ResultRow], records: &[RunRecord]) -> Vec<Section> {
+    let own = experiments.iter().filter(|experiment| !experiment.settings.is_empty());
+    let sections = own.map(|experiment| strength::section(experiment, rows, records));
+    sections.filter(|section| !section.blocks.is_empty()).collect()
 }
 
 fn sections(saved: &Saved<'_>, numbers: &Numbers<'_>, experiments: &[Experiment]) -> Vec<Section> {
@@ -66,9 +83,12 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
     } else {
         ""
     };
-    let presets = claims::names(&numbers.presets());
+    let presets = match numbers.presets() {
+        none if none.is_empty() => String::new(),
+        presets => format!("; presets: {}", claims::names(&presets)),
+    };
     section.push(Block::Text(format!(
-        "{} posteriors, riemla {}; presets: {presets}.{quick}",
+        "{} posteriors, riemla {}{presets}.{quick}",
         records.len(),
         env!("CARGO_PKG_VERSION")
     )));
@@ -90,7 +110,7 @@ fn describe(record: &RunRecord) -> String {
         key.problem,
         key.seed,
         key.prior.name(),
-        key.preset.name(),
+        key.setting,
         key.method.name()
     )
 }

@@ -1,7 +1,7 @@
 //! Ours and the paper's numbers by name, and how far they are apart.
 
 use super::super::paper::{PaperRow, paper_rows};
-use super::super::{MethodName, Preset, PriorName, ResultRow};
+use super::super::{MethodName, Preset, PriorName, ResultRow, Setting};
 
 /// A mean with its standard error, and from how much.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,7 +44,7 @@ impl<'a> Numbers<'a> {
         self.rows.iter().find(|row| {
             (row.train_set.as_str(), row.test_set.as_str(), row.prior, row.score.as_str())
                 == (at.train_set, at.test_set, at.prior, at.score)
-                && (row.method, row.preset) == (method, preset)
+                && (row.method, row.setting) == (method, preset.into())
         })
     }
 
@@ -64,7 +64,7 @@ impl<'a> Numbers<'a> {
 
     /// The presets that we have numbers of.
     pub fn presets(&self) -> Vec<Preset> {
-        let has = |preset: &Preset| self.rows.iter().any(|row| row.preset == *preset);
+        let has = |preset: &Preset| self.rows.iter().any(|row| row.setting == Setting::from(*preset));
         Preset::CHOICES.into_iter().filter(has).collect()
     }
 }

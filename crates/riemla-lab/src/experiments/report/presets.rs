@@ -1,6 +1,6 @@
 //! How the numbers move with the integrator and the strength, what draws cost, where we disagree.
 
-use super::super::{MethodName, Preset, PriorName, ResultRow};
+use super::super::{MethodName, Preset, PriorName, ResultRow, Setting};
 use super::document::{Block, Section, TextTable};
 use super::numbers::{Number, Numbers, Place, distance, shown, shown_distance};
 use crate::plot::{Axis, Chart, Series};
@@ -60,7 +60,7 @@ fn table(numbers: &Numbers<'_>) -> TextTable {
         table.rows.push((
             name,
             vec![
-                row.preset.name().into(),
+                row.setting.name(),
                 shown(&row.score, number),
                 text(draws.virial_ratio, 2),
                 text(draws.strength, 3),
@@ -166,7 +166,9 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
         caption: String::new(),
     };
     let mut compared = [0usize; 2];
-    for row in numbers.rows.iter().filter(|row| matches!(row.preset, Preset::Any | Preset::Paper)) {
+    for row in
+        numbers.rows.iter().filter(|row| matches!(row.setting, Setting::Preset(Preset::Any | Preset::Paper)))
+    {
         let at =
             Place { train_set: &row.train_set, test_set: &row.test_set, prior: row.prior, score: &row.score };
         let ours = Number { mean: row.mean, error: row.standard_error };
@@ -198,6 +200,9 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
         compared[1]
     );
     let mut section = Section::new("Where we disagree with the paper", DISAGREE);
+    if compared == [0, 0] {
+        return section;
+    }
     section.push(Block::Text(std::mem::take(&mut table.caption)));
     section.push(Block::Table(table));
     section

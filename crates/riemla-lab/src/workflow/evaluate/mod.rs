@@ -81,7 +81,6 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
         data: config.data.data.display().to_string(),
         model: saved.model,
         targets,
-        inputs: data,
         methods,
         temperature,
         bootstrap: config.bootstrap,

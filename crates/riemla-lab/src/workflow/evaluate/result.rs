@@ -1,6 +1,6 @@
 //! What an evaluation found, as data.
 
-use riemla::data::{Dataset, Targets};
+use riemla::data::Targets;
 use riemla::predict::{Prediction, Temperature};
 use riemla::score::{Bootstrap, Interval};
 use riemla_files::Model;
@@ -38,8 +38,6 @@ pub struct Evaluation {
     pub model: Model,
     /// The truth, in the units of the data.
     pub targets: Targets,
-    /// The encoded data.
-    pub inputs: Dataset,
     /// Every way to predict, the trained weights first.
     pub methods: Vec<MethodResult>,
     /// The temperature of the trained weights.

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength};
+use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, Strength};
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
 use super::{Finished, Keeper, Sampler};
-use crate::workflow::calibration::CalibrationRecord;
+use crate::strength::settle;
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
-use crate::workflow::sample::{SampleConfig, data_of, loss_of};
+use crate::workflow::sample::{STRENGTH_FILE, SampleConfig, data_of, loss_of};
 
 /// A posterior of the library, before its draws.
 pub(super) struct Geodesics {
@@ -49,25 +49,22 @@ impl Geodesics {
         Ok(Self { posterior, settings: settings.clone(), seed: config.seed, name: config.set_name() })
     }
 
-    /// The posterior at the strength that its rule finds; found once per set, then kept in a file.
-    fn calibrated(self, keeper: &Keeper<'_>) -> Result<Posterior> {
-        let Self { posterior, settings, seed, .. } = self;
-        if settings.strength.fixed().is_some() || !settings.method.is_riemannian() {
-            return Ok(posterior);
-        }
-        if let Some(record) = CalibrationRecord::read(keeper.set)? {
-            return Ok(posterior.with_strength(record.strength)?);
-        }
+    /// The posterior at the strength that its rule finds; found once per set, then kept in a file. The
+    /// pilots of the search are draws.
+    fn settled(self, keeper: &Keeper<'_>) -> Result<Posterior> {
         keeper.watch.begin("choosing the strength of the metric", 0);
-        let Some(found) = posterior.calibration_until(seed, Some(keeper.halt))? else {
-            return Ok(posterior);
+        let file = keeper.set.join(STRENGTH_FILE);
+        let settled = match settle(self.posterior, self.seed, &file, keeper.halt) {
+            Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => {
+                return Err(WorkflowError::Interrupted);
+            }
+            settled => settled?,
         };
-        if found.status == SearchStatus::Stopped {
-            return Err(WorkflowError::Interrupted);
+        if let Some(found) = &settled.found {
+            keeper.watch.note(&format!("strength of the metric: {:.4}", found.strength));
         }
-        CalibrationRecord::new(&found).write(keeper.set)?;
-        keeper.watch.note(&format!("strength of the metric: {:.4}", found.strength));
-        Ok(posterior.with_strength(found.strength)?)
+        settled.pilots.iter().filter(|draw| draw.index < keeper.samples).for_each(|draw| keeper.keep(draw));
+        Ok(settled.posterior)
     }
 }
 
@@ -82,7 +79,7 @@ impl Sampler for Geodesics {
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
         let (seed, name) = (self.seed, self.name.clone());
-        let posterior = self.calibrated(keeper)?;
+        let posterior = self.settled(keeper)?;
         let missing = keeper.missing();
         keeper.watch.begin(&format!("drawing from {name}"), missing.len() as u64);
         let progress = |draw: &Draw| {

@@ -56,6 +56,10 @@ impl Precision for DiagonalPrecision {
         }
     }
 
+    fn sqrt_solve_transpose(&self, x: &mut [f64]) {
+        self.sqrt_solve(x);
+    }
+
     fn log_det(&self) -> f64 {
         self.diagonal.iter().map(|d| d.ln()).sum()
     }

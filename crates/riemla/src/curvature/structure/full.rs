@@ -45,6 +45,10 @@ impl Precision for FullPrecision {
         self.cholesky.solve_upper(x);
     }
 
+    fn sqrt_solve_transpose(&self, x: &mut [f64]) {
+        self.cholesky.solve_lower(x);
+    }
+
     fn log_det(&self) -> f64 {
         self.cholesky.log_det()
     }

@@ -165,9 +165,9 @@ impl KroneckerPrecision {
     }
 
     /// Scales the eigen-components of x by `f` of the precision's eigenvalues.
-    /// `f` of a symmetric matrix is symmetric; without `from` only the last rotation is done,
-    /// which is a square root as good as any.
-    fn apply(&self, x: &mut [f64], from: bool, f: impl Fn(f64) -> f64) {
+    /// `f` of a symmetric matrix is symmetric; with only one of the two rotations it is a square
+    /// root as good as any, and with the other one its transpose.
+    fn apply(&self, x: &mut [f64], from: bool, back: bool, f: impl Fn(f64) -> f64) {
         let (mut matrix, mut half) = (Vec::new(), Vec::new());
         for (block, delta) in &self.blocks {
             let x = &mut x[block.range()];
@@ -178,7 +178,9 @@ impl KroneckerPrecision {
             for (m, value) in matrix.iter_mut().zip(block.eigenvalues()) {
                 *m *= f(value + delta);
             }
-            block.rotate(true, &mut matrix, &mut half);
+            if back {
+                block.rotate(true, &mut matrix, &mut half);
+            }
             block.unpack(&matrix, x);
         }
     }
@@ -221,15 +223,19 @@ impl Precision for KroneckerPrecision {
 
     fn mul(&self, x: &[f64], out: &mut [f64]) {
         out.copy_from_slice(x);
-        self.apply(out, true, |v| v);
+        self.apply(out, true, true, |v| v);
     }
 
     fn solve(&self, x: &mut [f64]) {
-        self.apply(x, true, |v| 1.0 / v);
+        self.apply(x, true, true, |v| 1.0 / v);
     }
 
     fn sqrt_solve(&self, x: &mut [f64]) {
-        self.apply(x, false, |v| 1.0 / v.sqrt());
+        self.apply(x, false, true, |v| 1.0 / v.sqrt());
+    }
+
+    fn sqrt_solve_transpose(&self, x: &mut [f64]) {
+        self.apply(x, true, false, |v| 1.0 / v.sqrt());
     }
 
     fn log_det(&self) -> f64 {

@@ -142,6 +142,11 @@ impl Precision for LowRankPrecision {
         self.divide_root(x);
     }
 
+    fn sqrt_solve_transpose(&self, x: &mut [f64]) {
+        self.divide_root(x);
+        self.add_low_rank(x, |g| 1.0 / (1.0 + g).sqrt() - 1.0);
+    }
+
     fn log_det(&self) -> f64 {
         let prior: f64 = self.root.iter().map(|r| 2.0 * r.ln()).sum();
         prior + self.gamma.iter().map(|g| g.ln_1p()).sum::<f64>()

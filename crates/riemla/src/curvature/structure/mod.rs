@@ -17,7 +17,7 @@ pub use parts::{NamedArray, PrecisionParts};
 /// A symmetric positive definite matrix P: the precision of a Gaussian.
 ///
 /// Law ([`crate::testing::check_precision`]): with S the map of [`Precision::sqrt_solve`],
-/// SSᵀP = I; `log_det` is that of the dense matrix; `solve` inverts `mul`.
+/// SSᵀP = I and `sqrt_solve_transpose` is its adjoint; `log_det` is that of the dense matrix; `solve` inverts `mul`.
 pub trait Precision: Send + Sync + std::fmt::Debug {
     /// Number of rows.
     fn dim(&self) -> usize;
@@ -30,6 +30,9 @@ pub trait Precision: Send + Sync + std::fmt::Debug {
 
     /// x ← Sx with SSᵀ = P⁻¹: turns white noise into a draw.
     fn sqrt_solve(&self, x: &mut [f64]);
+
+    /// x ← Sᵀx with the same S: turns gradients by the weights into gradients by the white noise.
+    fn sqrt_solve_transpose(&self, x: &mut [f64]);
 
     /// log det P.
     fn log_det(&self) -> f64;

@@ -1,0 +1,134 @@
+//! `riemla compare`.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use riemla::score::Bootstrap;
+use riemla_files::atomic::write_file;
+use riemla_lab::workflow::compare::report;
+use riemla_lab::workflow::{CompareConfig, DataFiles, compare};
+
+use crate::output::{json, print};
+use crate::progress::Bar;
+
+const AFTER_HELP: &str = "\
+Examples:
+  riemla compare posterior/samples/la posterior/samples/riem-la
+  riemla compare posterior/ --method la,riem-la --data test.csv --out comparison.html
+  riemla compare posterior-a/ posterior-b/ --method riem-la --reference a --json
+
+A set is a directory POSTERIOR/samples/NAME, or a posterior directory with --method; map, la and lin-la
+are drawn on the spot if they are not there. Distances are in standard deviations of the reference, and
+each stands beside what chance alone would show. k-hat, for draws of the Gaussian (la, lin-la), says
+whether importance weights could turn them into draws of the posterior: below 0.5 well, above 0.7 not.";
+
+/// Compare two sets of draws: weights, losses, outputs and scores
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Compare {
+    /// First set: its directory, or that of its posterior
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+
+    /// Second set [default: another set of the same posterior, see --method]
+    #[arg(value_name = "B")]
+    pub b: Option<PathBuf>,
+
+    /// Sets of draws in posterior directories: one name for both, or A's and B's
+    #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
+    pub method: Vec<String>,
+
+    /// The set that gives the units, the more trusted one
+    #[arg(long, value_name = "SET", default_value = "b")]
+    pub reference: Letter,
+
+    /// Data with targets, to compare predictions; "-" reads standard input
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+
+    /// Targets in a file of their own, for images and arrays
+    #[arg(long, value_name = "FILE", requires = "data")]
+    pub labels: Option<PathBuf>,
+
+    /// Column of the target [default: the model's, or "y", or the last one]
+    #[arg(long, value_name = "COLUMN", requires = "data", conflicts_with = "labels")]
+    pub target: Option<String>,
+
+    /// HTML report to write: one file for the browser
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Replace the report
+    #[arg(long)]
+    pub force: bool,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// One of the two sets.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Letter {
+    A,
+    B,
+}
+
+impl Compare {
+    /// The two paths with the names of their sets.
+    fn sets(&self) -> anyhow::Result<[(PathBuf, Option<String>); 2]> {
+        let (first, last) = (self.method.first().cloned(), self.method.last().cloned());
+        if self.b.is_none() && self.method.len() != 2 {
+            anyhow::bail!(
+                "there is one set only: give another one, or two names with --method, such as la,riem-la"
+            );
+        }
+        if self.method.len() > 2 {
+            anyhow::bail!("--method takes one name or two, but there are {}", self.method.len());
+        }
+        let b = self.b.as_deref().unwrap_or(&self.a);
+        Ok([(self.a.clone(), first), (b.to_path_buf(), last)])
+    }
+
+    fn config(&self) -> anyhow::Result<CompareConfig> {
+        let files = |data: &PathBuf| DataFiles {
+            data: data.clone(),
+            labels: self.labels.clone(),
+            target: self.target.clone(),
+        };
+        Ok(CompareConfig {
+            sets: self.sets()?,
+            reference: match self.reference {
+                Letter::A => 0,
+                Letter::B => 1,
+            },
+            data: self.data.as_ref().map(files),
+            bootstrap: Bootstrap::default(),
+        })
+    }
+}
+
+/// Compares, prints, writes the page.
+pub fn run(arguments: &Compare, quiet: bool) -> anyhow::Result<ExitCode> {
+    let taken = |path: &&Path| path.exists() && !arguments.force;
+    if let Some(path) = arguments.out.as_deref().filter(taken) {
+        return Err(riemla_files::Error::Exists { file: path.display().to_string() }.into());
+    }
+    let config = arguments.config()?;
+    let bar = Bar::new(quiet);
+    let comparison = compare(&config, &bar);
+    bar.finish();
+    let comparison = comparison?;
+    if let Some(path) = &arguments.out {
+        let html = report(&comparison).to_html();
+        write_file(path, |writer| writer.write_all(html.as_bytes()))?;
+    }
+    print(&if arguments.json { json(&comparison.to_json())? } else { comparison.table() })?;
+    if !quiet {
+        comparison.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        arguments.out.iter().for_each(|path| eprintln!("Report: {}", path.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}

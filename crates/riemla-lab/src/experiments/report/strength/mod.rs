@@ -1,0 +1,30 @@
+//! Studies of settings: numbers against the strength, what the rules find, and which wins where.
+
+mod charts;
+mod lines;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use super::super::{Experiment, ResultRow, RunRecord};
+use super::document::{Block, Section};
+
+const INTRO: &str = "\
+Lines go through given strengths a; marks are the strengths that rules found. All settings share the trained \
+weights and the tangent vectors. For a to 0 the draws are those of la and lin-la. A virial ratio of 1 is that \
+of exact draws; the score looks at predictions only and may prefer draws that are too narrow or too wide.";
+
+/// The section of an experiment with settings of its own.
+pub fn section(experiment: &Experiment, rows: &[ResultRow], records: &[RunRecord]) -> Section {
+    let lines = lines::lines(&experiment.name, rows, records);
+    let places = summary::complete(&lines);
+    let verdicts = summary::verdicts(&lines, &places);
+    let intro = format!("{}\n\n{INTRO}", experiment.about.trim());
+    let mut section = Section::new(experiment.title.clone(), intro);
+    section.push(Block::Text(summary::words(&verdicts, places.len())));
+    section.push(Block::Table(summary::table(&verdicts, places.len())));
+    section.push(Block::Table(summary::winners(&lines)));
+    section.push(Block::Figures(charts::charts(&lines)));
+    section.push(Block::Table(summary::details(&lines)));
+    section
+}

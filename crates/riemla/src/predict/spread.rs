@@ -1,0 +1,53 @@
+//! How much the outputs of a network differ between draws of its weights.
+
+use super::classification::probabilities_of;
+use super::{Forward, outputs_of};
+use crate::nn::Network;
+use crate::objective::Likelihood;
+use crate::{Error, Result};
+
+/// Standard deviations over draws (unbiased variances), row-major.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputSpread {
+    /// Of the outputs themselves (logits or means), rows × outputs.
+    pub outputs: Vec<f64>,
+    /// Of the class probabilities, rows × classes; none for real targets.
+    pub probabilities: Option<Vec<f64>>,
+}
+
+/// The spread of the outputs over at least 2 draws. `inputs` is row-major.
+pub fn output_spread(
+    network: &Network,
+    likelihood: Likelihood,
+    thetas: &[&[f64]],
+    forward: Forward<'_>,
+    inputs: &[f64],
+) -> Result<OutputSpread> {
+    if thetas.len() < 2 {
+        return Err(Error::range("number of draws", thetas.len(), "at least 2 for a spread"));
+    }
+    likelihood.check_outputs(network.outputs())?;
+    let mut per_draw = outputs_of(network, thetas, forward, inputs)?;
+    let outputs = deviations(&per_draw);
+    let probabilities = likelihood.classes(network.outputs()).map(|classes| {
+        let of_draw = |draw: &Vec<f64>| {
+            let rows = draw.chunks_exact(network.outputs());
+            let mut all = vec![0.0; rows.len() * classes];
+            rows.zip(all.chunks_exact_mut(classes)).for_each(|(f, p)| probabilities_of(f, likelihood, p));
+            all
+        };
+        per_draw.iter_mut().for_each(|draw| *draw = of_draw(draw));
+        deviations(&per_draw)
+    });
+    Ok(OutputSpread { outputs, probabilities })
+}
+
+/// Standard deviation over draws of every entry.
+fn deviations(draws: &[Vec<f64>]) -> Vec<f64> {
+    let n = draws.len() as f64;
+    let deviation = |k: usize| {
+        let mean = draws.iter().map(|draw| draw[k]).sum::<f64>() / n;
+        (draws.iter().map(|draw| (draw[k] - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt()
+    };
+    (0..draws[0].len()).map(deviation).collect()
+}
