@@ -105,7 +105,7 @@ fn the_last_layer_alone_is_sampled_predicted_and_evaluated() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_anything_is_written() {
+fn what_does_not_fit_is_refused() {
     let scratch = Scratch::new();
     scratch.posterior();
     for (options, part) in [
@@ -128,4 +128,8 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     scratch.ok("sample posterior -m nuts --warmup 60 --chains 2 -n 20");
     let message = scratch.fails("sample posterior -m nuts --warmup 70 --chains 2 -n 20");
     assert!(message.contains("config.warmup is 60 there, but 70 now"), "{message}");
+    // A set with more draws than a later run makes, and without its record.
+    std::fs::remove_file(scratch.join("posterior/samples/nuts/chains.json")).expect("removes");
+    let fewer = json(&scratch.ok("sample posterior -m nuts --warmup 60 --chains 2 -n 10 --json"));
+    assert_eq!((&fewer["draws"], &fewer["summary"]["chains"]["record"]), (&Value::from(20), &Value::Null));
 }

@@ -31,6 +31,8 @@ pub struct ChainRecord {
     pub format_version: u64,
     /// Draws in the set.
     pub draws: u64,
+    /// Steps of all chains after the warm-up: the draws, and what chains had beyond the shortest one.
+    pub steps: u64,
     /// Gradients of the warm-up of all chains.
     pub warmup_gradients: u64,
     /// Gradients after it.
@@ -71,6 +73,7 @@ impl ChainRecord {
         Self {
             format_version: FORMAT_VERSION,
             draws,
+            steps: all.len() as u64,
             warmup_gradients: chains.chains.iter().map(|chain| chain.warmup_gradients).sum(),
             gradients: all.iter().map(|transition| transition.gradients).sum(),
             divergences: chains.divergences(),
@@ -176,7 +179,10 @@ impl Finished for Drawn {
 
     fn diagnose(&self, directory: &Path, draws: &[Draw]) -> Result<Diagnosis> {
         let looks = self.problem.looks(draws);
-        let record = match &self.chains {
+        // A run that was stopped earlier than the one before it knows less about the draws than the files do.
+        let of_chain = |c: usize| (draws.len() + self.settings.chains - 1 - c) / self.settings.chains;
+        let known = |all: &&Chains| (0..).zip(&all.chains).all(|(c, one)| one.draws.len() >= of_chain(c));
+        let record = match self.chains.as_ref().filter(known) {
             Some(chains) => {
                 let record = ChainRecord::new(draws.len() as u64, chains, &self.settings);
                 write_json(&directory.join(FILE), &record)?;
@@ -196,7 +202,7 @@ impl Finished for Drawn {
             record,
         };
         let mut summary = self.problem.summary(draws, &looks, self.problem.laplace.subset().len());
-        summary.gradients = chains.record.as_ref().map(|r| r.gradients as f64 / r.draws.max(1) as f64);
+        summary.gradients = chains.record.as_ref().map(|r| r.gradients as f64 / r.steps.max(1) as f64);
         let warnings = warnings(&chains, draws.len());
         summary.chains = Some(chains);
         Ok(Diagnosis { summary, warnings })
@@ -257,7 +263,7 @@ fn warnings(chains: &ChainSummary, draws: usize) -> Vec<String> {
         found.push(format!(
             "{} of {} steps diverged: places where the loss is steep may be missed; a longer --warmup in a set of \
              another --name may find smaller steps",
-            record.divergences, record.draws
+            record.divergences, record.steps
         ));
     }
     if draws < FEW_DRAWS || chains.predictions.is_none() {
