@@ -17,7 +17,8 @@ on up to 100 test rows (sum of distances over sum of deviations). The weights of
 without another prediction, and chains do wander between such places: for networks the predictions count. \
 Virial ratio and loss rise are 1 for exact draws and for Gaussian posteriors. Gradients per independent draw \
 contain the search for the strength and the warm-up of chains; draws of all methods but NUTS are independent. A strength is not met if \
-the rule has no solution and the end of its range was taken.";
+the rule has no solution and the end of its range was taken. On densities the search looks at all draws, on \
+networks at ten: only there is its cost that of a user.";
 
 /// Whether a directory holds a comparison with the truth.
 pub fn has_truth(out: &Path) -> bool {
