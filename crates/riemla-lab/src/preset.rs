@@ -2,7 +2,7 @@
 
 use riemla::geometry::{ConstrainedLeapfrog, Integrator};
 use riemla::ode::DormandPrince;
-use riemla::posterior::{Method, PosteriorConfig, Strength, Unfinished};
+use riemla::posterior::{Method, PosteriorConfig, Unfinished};
 use serde::{Deserialize, Serialize};
 
 /// How geodesics are integrated and how strong their metric is.
@@ -15,7 +15,8 @@ pub enum Preset {
     Paper,
     /// The same geodesics, solved: constrained leapfrog, strength 1.
     Converged,
-    /// Constrained leapfrog, the strength at which the virial ratio of the draws is 1.
+    /// The defaults of the library: preconditioned metric, constrained leapfrog, the strength at which
+    /// the loss rises as for exact draws.
     Calibrated,
 }
 
@@ -44,11 +45,6 @@ impl Preset {
         }
     }
 
-    /// The strength, or the rule that finds it.
-    pub fn strength(self) -> Strength {
-        if self == Self::Calibrated { Strength::virial() } else { Strength::Fixed(1.0) }
-    }
-
     /// What happens to a geodesic that does not reach its end: the authors do not look.
     pub fn unfinished(self) -> Unfinished {
         if self == Self::Paper { Unfinished::Keep } else { Unfinished::Redraw(10) }
@@ -56,11 +52,10 @@ impl Preset {
 
     /// All settings of a posterior.
     pub fn config(self, method: Method) -> PosteriorConfig {
-        PosteriorConfig {
-            integrator: self.integrator(),
-            strength: self.strength(),
-            unfinished: self.unfinished(),
-            ..PosteriorConfig::new(method)
-        }
+        let config = match self {
+            Self::Calibrated => PosteriorConfig::new(method),
+            _ => PosteriorConfig::paper(method),
+        };
+        PosteriorConfig { integrator: self.integrator(), unfinished: self.unfinished(), ..config }
     }
 }

@@ -261,7 +261,10 @@ mod tests {
         let converged = Preset::Converged.config(Method::RiemLa);
         assert_eq!("a=1".parse::<Setting>().expect("reads").config(Method::RiemLa), converged);
         let calibrated = Preset::Calibrated.config(Method::LinRiemLa);
-        assert_eq!("virial".parse::<Setting>().expect("reads").config(Method::LinRiemLa), calibrated);
+        assert_eq!(
+            "preconditioned loss-rise".parse::<Setting>().expect("reads").config(Method::LinRiemLa),
+            calibrated
+        );
         for rule in Rule::RULES {
             let config = Setting::Loss(rule).config(Method::RiemLa);
             assert!(config.strength.fixed().is_none());

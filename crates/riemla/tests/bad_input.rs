@@ -63,7 +63,7 @@ fn data_sets() -> Result<()> {
     let mut theta = loss.network().initialize(1);
     lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent)?;
     let laplace = Arc::new(Laplace::fit(&loss, &theta, &LaplaceConfig::default())?);
-    let posterior = Posterior::new(&loss, Arc::new(one), laplace, PosteriorConfig::new(Method::RiemLa))?;
+    let posterior = Posterior::new(&loss, Arc::new(one), laplace, PosteriorConfig::paper(Method::RiemLa))?;
     assert_eq!(posterior.sample(1, 3, Control::default()).draws.len(), 3);
     Ok(())
 }
@@ -183,7 +183,7 @@ fn weights_and_subsets() -> Result<()> {
     let laplace = Laplace::fit(&loss(), &network.initialize(1), &config)?;
     assert_error!(glm(other.network(), &laplace, &[0.0; 2]), Error::Shape { .. });
     let data = Arc::new(models::data(&network, Likelihood::Categorical, 10, 1));
-    let config = PosteriorConfig::new(Method::La);
+    let config = PosteriorConfig::paper(Method::La);
     assert_error!(Posterior::new(&other, data, Arc::new(laplace), config), Error::Shape { .. });
     Ok(())
 }
@@ -213,31 +213,37 @@ fn posteriors_and_batches() -> Result<()> {
     for size in [0, 11] {
         let batch = Some(BatchPlan { size, stratified: false });
         assert_error!(
-            make(PosteriorConfig { batch, ..PosteriorConfig::new(Method::RiemLa) }),
+            make(PosteriorConfig { batch, ..PosteriorConfig::paper(Method::RiemLa) }),
             Error::Range { .. }
         );
         assert_error!(draw_batch(&data, size, true, &mut stream(1, Purpose::Batch, 0)), Error::Range { .. });
     }
     let batch = Some(BatchPlan { size: 5, stratified: true });
-    assert_error!(make(PosteriorConfig { batch, ..PosteriorConfig::new(Method::La) }), Error::Unsupported(_));
+    assert_error!(
+        make(PosteriorConfig { batch, ..PosteriorConfig::paper(Method::La) }),
+        Error::Unsupported(_)
+    );
     assert_error!("laplace".parse::<Method>(), Error::Range { .. });
     assert!(Method::ALL.iter().all(|m| m.name().parse::<Method>() == Ok(*m)));
     for strength in [-1.0, f64::NAN, f64::INFINITY] {
-        let config = PosteriorConfig { strength: strength.into(), ..PosteriorConfig::new(Method::RiemLa) };
+        let config = PosteriorConfig { strength: strength.into(), ..PosteriorConfig::paper(Method::RiemLa) };
         assert_error!(make(config), Error::Range { .. });
     }
     let integrator = Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog::with_tolerance(0.0));
-    let config =
-        PosteriorConfig { integrator, unfinished: Unfinished::Keep, ..PosteriorConfig::new(Method::RiemLa) };
+    let config = PosteriorConfig {
+        integrator,
+        unfinished: Unfinished::Keep,
+        ..PosteriorConfig::paper(Method::RiemLa)
+    };
     assert_error!(make(config), Error::Range { .. });
     // Batches of other data than the network was made for.
     let strange = Arc::new(Dataset::classification(normals(1, 30), 3, vec![usize::MAX; 10])?);
-    let config = PosteriorConfig { batch, ..PosteriorConfig::new(Method::RiemLa) };
+    let config = PosteriorConfig { batch, ..PosteriorConfig::paper(Method::RiemLa) };
     assert_error!(Posterior::new(&loss, strange, laplace.clone(), config), Error::Shape { .. });
     let values = Arc::new(Dataset::regression(normals(1, 20), 2, normals(2, 20), 2)?);
-    let config = PosteriorConfig { batch, ..PosteriorConfig::new(Method::RiemLa) };
+    let config = PosteriorConfig { batch, ..PosteriorConfig::paper(Method::RiemLa) };
     assert_error!(Posterior::new(&loss, values, laplace.clone(), config), Error::Unsupported(_));
-    assert_error!(make(PosteriorConfig::new(Method::La))?.trace_geodesic(1, 0, 5), Error::Unsupported(_));
+    assert_error!(make(PosteriorConfig::paper(Method::La))?.trace_geodesic(1, 0, 5), Error::Unsupported(_));
     let stochastic =
         StochasticLoss::new(network.clone(), data.clone(), loss.likelihood(), loss.prior().clone())?;
     for batch_size in [0, 11] {

@@ -258,7 +258,7 @@ fn an_exact_gaussian_has_equal_weights_and_half_a_unit_of_loss_per_weight() {
     let config = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
     let laplace = Arc::new(Laplace::fit(&loss, &theta, &config).unwrap());
     let samples = Arc::new(data(&network, GAUSSIAN, 60, 5));
-    let posterior = Posterior::new(&loss, samples, laplace, PosteriorConfig::new(Method::La)).unwrap();
+    let posterior = Posterior::new(&loss, samples, laplace, PosteriorConfig::paper(Method::La)).unwrap();
     let set = posterior.sample(1, 400, Control::default());
     let logs = posterior.log_importance_weights(&set.thetas()).unwrap();
     let weights = pareto_smoothed(&logs).unwrap();

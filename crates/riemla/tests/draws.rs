@@ -149,7 +149,7 @@ fn draws_of_a_regression_use_the_optimised_noise() {
 fn draws_depend_on_seed_and_index_alone() {
     let p = problem();
     for method in Method::ALL {
-        let posterior = p.posterior(PosteriorConfig::new(method));
+        let posterior = p.posterior(PosteriorConfig::paper(method));
         let run = |threads: usize, f: &(dyn Fn() -> SampleSet + Sync)| {
             rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(f).draws
         };
@@ -175,7 +175,7 @@ fn draws_depend_on_seed_and_index_alone() {
 fn all_methods_share_their_tangent_vectors() {
     let p = problem();
     let draws = |method, strength: f64| {
-        let config = PosteriorConfig { strength: strength.into(), ..PosteriorConfig::new(method) };
+        let config = PosteriorConfig { strength: strength.into(), ..PosteriorConfig::paper(method) };
         p.posterior(config).sample(3, 4, Control::default()).draws
     };
     let la = draws(Method::La, 1.0);
@@ -193,7 +193,7 @@ fn batches_are_fresh_for_every_draw_and_can_keep_label_frequencies() {
     let p = problem();
     for stratified in [false, true] {
         let batch = Some(BatchPlan { size: 12, stratified });
-        let config = PosteriorConfig { batch, ..PosteriorConfig::new(Method::RiemLa) };
+        let config = PosteriorConfig { batch, ..PosteriorConfig::paper(Method::RiemLa) };
         let posterior = p.posterior(config.clone());
         let laplace = p.laplace(&keep());
         let mut seen = Vec::new();
@@ -218,7 +218,7 @@ fn batches_are_fresh_for_every_draw_and_can_keep_label_frequencies() {
 fn geodesics_of_a_subset_move_only_the_subset() {
     let p = problem();
     let laplace = p.laplace(&LaplaceConfig { subset: Subset::LastLayer, ..keep() });
-    let config = PosteriorConfig::new(Method::RiemLa);
+    let config = PosteriorConfig::paper(Method::RiemLa);
     let posterior = Posterior::new(&p.loss, p.data.clone(), laplace.clone(), config).unwrap();
     let draw = posterior.draw(1, 0).unwrap();
     let first = p.network.last_layer().start;
@@ -234,7 +234,7 @@ fn geodesics_of_a_subset_move_only_the_subset() {
 #[test]
 fn a_stop_keeps_what_was_drawn_and_progress_counts_every_draw() {
     let p = problem();
-    let posterior = p.posterior(PosteriorConfig::new(Method::La));
+    let posterior = p.posterior(PosteriorConfig::paper(Method::La));
     let (stop, count) = (AtomicBool::new(false), AtomicUsize::new(0));
     let progress = |draw: &riemla::posterior::Draw| {
         assert_eq!(draw.theta.len(), p.network.dim());
@@ -258,7 +258,7 @@ fn unfinished_geodesics_follow_the_policy() {
     let short = ConstrainedLeapfrog { max_steps: 2, ..Default::default() };
     let run = |unfinished| {
         let integrator = Integrator::ConstrainedLeapfrog(short.clone());
-        let config = PosteriorConfig { unfinished, integrator, ..PosteriorConfig::new(Method::RiemLa) };
+        let config = PosteriorConfig { unfinished, integrator, ..PosteriorConfig::paper(Method::RiemLa) };
         p.posterior(config).sample(1, 3, Control::default())
     };
     let kept = run(Unfinished::Keep);
@@ -296,7 +296,7 @@ fn networks_that_are_not_smooth_work_with_one_warning() {
         let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior).unwrap();
         let laplace = Arc::new(Laplace::fit(&loss, &network.initialize(1), &keep()).unwrap());
         for method in [Method::La, Method::RiemLa] {
-            let config = PosteriorConfig::new(method);
+            let config = PosteriorConfig::paper(method);
             let posterior = Posterior::new(&loss, data.clone(), laplace.clone(), config).unwrap();
             assert_eq!(posterior.warning().is_some(), rough && method == Method::RiemLa, "{spec:?}");
             let set = posterior.sample(1, 3, Control::default());

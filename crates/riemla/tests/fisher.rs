@@ -187,7 +187,7 @@ fn posteriors_run_with_the_fisher_metric() {
         }
         // Combinations without a meaning.
         let leapfrog =
-            PosteriorConfig { metric: MetricChoice::Fisher, ..PosteriorConfig::new(Method::RiemLa) };
+            PosteriorConfig { metric: MetricChoice::Fisher, ..PosteriorConfig::paper(Method::RiemLa) };
         assert!(matches!(make(leapfrog.clone()), Err(Error::Unsupported(_))));
         let strength = Strength::virial();
         let ruled = PosteriorConfig { strength, ..PosteriorConfig::fisher(Method::RiemLa) };

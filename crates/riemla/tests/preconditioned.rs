@@ -156,7 +156,7 @@ fn gaussian_posteriors_are_exact_at_every_strength() {
             let config = PosteriorConfig {
                 metric: MetricChoice::Preconditioned,
                 strength: Strength::Fixed(strength),
-                ..PosteriorConfig::new(method)
+                ..PosteriorConfig::paper(method)
             };
             Posterior::new(&loss, data.clone(), laplace.clone(), config).unwrap()
         };
@@ -178,7 +178,7 @@ fn the_metric_can_be_calibrated_and_bounds_the_rise_of_the_loss() {
     let config = PosteriorConfig {
         metric: MetricChoice::Preconditioned,
         strength: Strength::virial(),
-        ..PosteriorConfig::new(Method::RiemLa)
+        ..PosteriorConfig::paper(Method::RiemLa)
     };
     let data = Arc::new(two_moons(60, 0.2, 1).unwrap());
     let posterior = Posterior::new(&loss, data, Arc::new(laplace), config).unwrap();

@@ -109,7 +109,7 @@ fn draws_cut_short_are_no_draws_under_any_policy() {
     let solver = DormandPrince { rtol: 1e-14, atol: 1e-30, max_steps: usize::MAX, first_step: Some(1e-12) };
     for unfinished in [Unfinished::Keep, Unfinished::Fail, Unfinished::Redraw(3)] {
         for metric in [MetricChoice::Loss, MetricChoice::Preconditioned, MetricChoice::Fisher] {
-            let mut config = PosteriorConfig { unfinished, metric, ..PosteriorConfig::new(Method::RiemLa) };
+            let mut config = PosteriorConfig { unfinished, metric, ..PosteriorConfig::paper(Method::RiemLa) };
             config.integrator = match metric {
                 MetricChoice::Fisher => Integrator::DormandPrince(solver),
                 _ => Integrator::ConstrainedLeapfrog(forever.clone()),
@@ -131,7 +131,7 @@ fn a_stopped_search_for_the_strength_is_not_remembered() {
     let config = PosteriorConfig {
         strength: Strength::virial(),
         integrator: Integrator::ConstrainedLeapfrog(forever),
-        ..PosteriorConfig::new(Method::RiemLa)
+        ..PosteriorConfig::paper(Method::RiemLa)
     };
     let posterior = Posterior::new(&loss, data, laplace, config).unwrap();
     for _ in 0..2 {

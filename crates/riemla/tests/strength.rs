@@ -40,7 +40,7 @@ impl Problem {
     }
 
     fn with(&self, method: Method, strength: Strength) -> Posterior {
-        self.posterior(PosteriorConfig { strength, ..PosteriorConfig::new(method) })
+        self.posterior(PosteriorConfig { strength, ..PosteriorConfig::paper(method) })
     }
 }
 
@@ -199,7 +199,7 @@ fn subsets_batches_and_other_integrators_are_calibrated_too() {
     let ratio = flat.virial_ratio(&thetas.thetas()).unwrap();
     assert!((0.7..1.5).contains(&ratio) && found.virial_ratio < 1.2, "{ratio} {found:?}");
     let p = classification();
-    let config = PosteriorConfig { strength: Strength::virial(), ..PosteriorConfig::new(Method::RiemLa) };
+    let config = PosteriorConfig { strength: Strength::virial(), ..PosteriorConfig::paper(Method::RiemLa) };
     let full = calibration(&p.posterior(config.clone()), 1);
     let tight = DormandPrince { rtol: 1e-8, atol: 1e-10, ..Default::default() };
     let other = PosteriorConfig { integrator: Integrator::DormandPrince(tight), ..config.clone() };

@@ -40,7 +40,7 @@ impl Problem {
     fn posterior(&self, method: Method, strength: Strength) -> Posterior {
         let keep = LaplaceConfig { prior: PriorChoice::Keep, ..Default::default() };
         let laplace = Arc::new(Laplace::fit(&self.loss, &self.theta, &keep).unwrap());
-        let config = PosteriorConfig { strength, ..PosteriorConfig::new(method) };
+        let config = PosteriorConfig { strength, ..PosteriorConfig::paper(method) };
         Posterior::new(&self.loss, self.data.clone(), laplace, config).unwrap()
     }
 }

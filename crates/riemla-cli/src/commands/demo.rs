@@ -48,8 +48,9 @@ pub struct Demo {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = samples)]
     pub samples: u64,
 
-    /// Strength of the Riemannian metric: a number (1 is the paper's; smaller lets draws go further
-    /// from the trained weights), or "auto" to choose it so that the draws' virial ratio is 1
+    /// Strength of the Riemannian metric: "auto" for the default metric, at the strength at which the
+    /// loss rises as for exact draws, or a number for the paper's metric (1 is the paper's; smaller
+    /// lets draws go further from the trained weights)
     #[arg(long, value_name = "A", default_value = "auto", value_parser = strength)]
     pub strength: Strength,
 

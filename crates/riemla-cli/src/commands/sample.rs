@@ -62,15 +62,17 @@ pub struct Sample {
     #[arg(long, value_name = "NAME", default_value = "calibrated")]
     pub preset: PresetName,
 
-    /// Strength of the metric: auto (virial ratio 1), held-out (best on the held-out rows), or a
-    /// number (1 is the paper's; smaller lets draws go further) [default: the preset's]
+    /// Strength of the metric: auto (the loss rises by half the number of weights, as for exact
+    /// draws), virial (virial ratio 1), held-out (best on the held-out rows), or a
+    /// number (smaller lets draws go further) [default: the preset's]
     #[arg(long, value_name = "VALUE", value_parser = strength)]
     pub strength: Option<Strength>,
 
-    /// Metric: of the loss; preconditioned, the same relative to the Gaussian (exact if the posterior
-    /// is Gaussian); or fisher (no strength to choose; for small models)
-    #[arg(long, value_name = "NAME", default_value = "loss", conflicts_with = "preset")]
-    pub metric: MetricName,
+    /// Metric: preconditioned, of the loss relative to the Gaussian (exact if the posterior is
+    /// Gaussian); loss, the paper's; or fisher (no strength to choose; for small models) [default: the
+    /// preset's]
+    #[arg(long, value_name = "NAME", conflicts_with = "preset")]
+    pub metric: Option<MetricName>,
 
     /// Stop after so many seconds and keep what is there
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
@@ -129,7 +131,7 @@ pub enum PresetName {
     Paper,
     /// The paper's geodesics, solved
     Converged,
-    /// The strength at which the virial identity holds
+    /// Preconditioned metric, at the strength at which the loss rises as for exact draws
     Calibrated,
 }
 
@@ -152,8 +154,9 @@ fn method(text: &str) -> Result<MethodName, String> {
 fn strength(text: &str) -> Result<Strength, String> {
     match text {
         "held-out" => Ok(Strength::held_out()),
+        "virial" => Ok(Strength::virial()),
         other => crate::arguments::strength(other)
-            .map_err(|_| "must be auto, held-out, or a number above 0".into()),
+            .map_err(|_| "must be auto, virial, held-out, or a number above 0".into()),
     }
 }
 
@@ -185,7 +188,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
     if let Some((option, of)) = arguments.reference.misplaced(name) {
         anyhow::bail!("{option} is an option of {of}, not of {name}");
     }
-    if arguments.metric == MetricName::Fisher && arguments.strength.is_some() {
+    if arguments.metric == Some(MetricName::Fisher) && arguments.strength.is_some() {
         anyhow::bail!("the Fisher metric has no strength: leave out --strength");
     }
     let run = match arguments.method {
@@ -194,7 +197,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
             let geodesic = [
                 ("--batch", arguments.batch.is_some()),
                 ("--strength", arguments.strength.is_some()),
-                ("--metric", arguments.metric != MetricName::Loss),
+                ("--metric", arguments.metric.is_some()),
             ];
             if let Some((option, _)) = geodesic.into_iter().find(|(_, given)| *given) {
                 anyhow::bail!("{option} is an option of geodesics, not of {name}");
@@ -219,12 +222,12 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         PresetName::Converged => Preset::Converged,
         PresetName::Calibrated => Preset::Calibrated,
     };
+    let of_metric = |metric| PosteriorConfig { metric, ..preset.config(method) };
     let mut posterior = match arguments.metric {
-        MetricName::Loss => preset.config(method),
-        MetricName::Preconditioned => {
-            PosteriorConfig { metric: MetricChoice::Preconditioned, ..preset.config(method) }
-        }
-        MetricName::Fisher => PosteriorConfig::fisher(method),
+        None => preset.config(method),
+        Some(MetricName::Loss) => of_metric(MetricChoice::Loss),
+        Some(MetricName::Preconditioned) => of_metric(MetricChoice::Preconditioned),
+        Some(MetricName::Fisher) => PosteriorConfig::fisher(method),
     };
     posterior.strength = arguments.strength.unwrap_or(posterior.strength);
     posterior.batch = arguments.batch.map(|size| BatchPlan { size: size as usize, stratified: false });

@@ -86,7 +86,7 @@ fn cores(root: &Path, quick: bool) -> String {
     let banana = super::model::banana(root);
     let laplace = banana.laplace(true);
     let posterior =
-        Posterior::new(&banana.loss, banana.data.clone(), laplace, PosteriorConfig::new(Method::RiemLa))
+        Posterior::new(&banana.loss, banana.data.clone(), laplace, PosteriorConfig::paper(Method::RiemLa))
             .unwrap();
     let count = if quick { 8 } else { 60 };
     let seconds = [1, 2].map(|threads| {

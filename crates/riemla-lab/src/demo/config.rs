@@ -15,7 +15,8 @@ pub struct DemoConfig {
     pub seed: u64,
     /// Draws from each posterior, 1 to [`MOST_SAMPLES`].
     pub samples: u64,
-    /// Strength a of the metric I + a²∇L∇Lᵀ: a number, or the rule that finds it.
+    /// Strength a of the metric: a number for the paper's, I + a²∇L∇Lᵀ, or a rule that finds that of
+    /// the default metric.
     pub strength: Strength,
     /// Number of training points.
     pub train_points: usize,
@@ -32,7 +33,7 @@ impl Default for DemoConfig {
         Self {
             seed: 1,
             samples: 50,
-            strength: Strength::virial(),
+            strength: Strength::loss_rise(),
             train_points: 150,
             test_points: 1000,
             noise: 0.3,

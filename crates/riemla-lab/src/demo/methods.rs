@@ -35,7 +35,9 @@ pub(super) fn run(
     stop: &AtomicBool,
     watch: &dyn Watch,
 ) -> Result<Outcome> {
-    let settings = PosteriorConfig { strength: config.strength, ..PosteriorConfig::new(method) };
+    // A number is meant for the paper's metric: that is where a strength of 1 means something.
+    let base = if config.strength.fixed().is_some() { PosteriorConfig::paper } else { PosteriorConfig::new };
+    let settings = PosteriorConfig { strength: config.strength, ..base(method) };
     let posterior = Posterior::new(&model.loss, data.train.clone(), model.laplace.clone(), settings)?;
     let count = requested(method, config);
     watch.begin(&format!("drawing from {method}"), count);

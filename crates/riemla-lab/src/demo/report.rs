@@ -188,7 +188,7 @@ fn strengths(result: &DemoResult) -> String {
     if result.config.strength.fixed().is_some() {
         each
     } else {
-        format!("{each} (virial ratio 1 for the first draws)")
+        format!("{each} (preconditioned metric; the loss of the first draws rises by K/2)")
     }
 }
 

@@ -90,7 +90,7 @@ pub enum Unfinished {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetricChoice {
-    /// I + a²∇L∇Lᵀ, the paper's.
+    /// I + a²∇L∇Lᵀ, the paper's. (`Default` is what a file without the field means.)
     #[default]
     Loss,
     /// P + a²∇L∇Lᵀ with P the Laplace precision, and tangents lengthened so that Gaussian posteriors
@@ -120,8 +120,16 @@ pub struct PosteriorConfig {
 }
 
 impl PosteriorConfig {
-    /// The defaults for a method: strength 1, constrained leapfrog, all data, up to 10 redraws.
+    /// The defaults for a method: the preconditioned metric at the strength at which the loss rises as
+    /// for exact draws (why: docs/decisions/0017-default-metric.md), constrained leapfrog, all data, up
+    /// to 10 redraws.
     pub fn new(method: Method) -> Self {
+        let (metric, strength) = (MetricChoice::Preconditioned, Strength::loss_rise());
+        Self { metric, strength, ..Self::paper(method) }
+    }
+
+    /// The paper's metric at strength 1, solved by the constrained leapfrog, otherwise the defaults.
+    pub fn paper(method: Method) -> Self {
         Self {
             method,
             metric: MetricChoice::Loss,
@@ -137,7 +145,7 @@ impl PosteriorConfig {
     pub fn fisher(method: Method) -> Self {
         let solver = DormandPrince { rtol: 1e-6, atol: 1e-8, ..DormandPrince::default() };
         let integrator = Integrator::DormandPrince(solver);
-        Self { metric: MetricChoice::Fisher, integrator, ..Self::new(method) }
+        Self { metric: MetricChoice::Fisher, integrator, ..Self::paper(method) }
     }
 
     /// Checks what the geodesics need.
