@@ -15,6 +15,9 @@ use crate::plot::{Axis, ConfidenceMap, Grid, Reference, Size, StripPlot};
 pub const INTRO: &str = "\
 The density, with contours at one, two and three deviations of a Gaussian, and the first draws of each method.";
 
+/// Under the plots of distances.
+const CAPTION: &str = "pre.: preconditioned. The line is what exact draws would show.";
+
 /// Nodes along a side.
 const NODES: usize = 120;
 /// Draws shown.
@@ -30,14 +33,16 @@ pub fn strips(records: &[TruthRecord], targets: &[String]) -> Vec<(String, Strin
         let mut plot = StripPlot::new(marked(records, target), Axis::log(what));
         for record in here() {
             if let Some(distance) = main_distance(record) {
-                plot = plot.group(record.contender.name(), vec![distance]);
+                // Names longer than the margin would end in dots and look alike.
+                let name = record.contender.name().replace("preconditioned", "pre.");
+                plot = plot.group(name, vec![distance]);
             }
         }
         let methods = here().find(|record| record.contender != Contender::Nuts);
         if let Some(null) = methods.and_then(main_null) {
             plot = plot.reference(Reference::vertical(null, "exact draws"));
         }
-        (plot.size(Size::FIGURE).to_svg(), String::new())
+        (plot.size(Size::FIGURE).to_svg(), CAPTION.into())
     };
     targets.iter().map(plot).collect()
 }

@@ -17,7 +17,8 @@ on up to 100 test rows (sum of distances over sum of deviations). The weights of
 without another prediction, and chains do wander between such places: for networks the predictions count. \
 Virial ratio and loss rise are 1 for exact draws and for Gaussian posteriors. Gradients per independent draw \
 contain the search for the strength and the warm-up of chains; draws of all methods but NUTS are independent. A strength is not met if \
-the rule has no solution and the end of its range was taken.";
+the rule has no solution and the end of its range was taken. On densities the search looks at all draws, on \
+networks at ten: only there is its cost that of a user.";
 
 /// Whether a directory holds a comparison with the truth.
 pub fn has_truth(out: &Path) -> bool {
@@ -31,11 +32,24 @@ pub fn write_truth_report(out: &Path) -> Result<PathBuf> {
     let file = out.join(PLAN_FILE);
     let text = std::fs::read_to_string(&file).map_err(ExperimentError::io(&file, "read it"))?;
     let plan = TruthPlan::parse(&file.display().to_string(), &text)?;
-    let sections = sections(out, &plan, records.as_slice())?;
+    let sections = sections(out, &plan, &in_order(&plan, records.as_slice()))?;
     write_text(&out.join("truth.md"), &document::markdown(&plan.title, &sections))?;
     let path = out.join("truth.html");
     write_text(&path, &document::html(&plan.title, sections))?;
     Ok(path)
+}
+
+/// The records in the order of the plan, chains first; those of methods that were added later stand with
+/// the others.
+fn in_order(plan: &TruthPlan, records: &[TruthRecord]) -> Vec<TruthRecord> {
+    let targets = targets(records);
+    let mut sorted = records.to_vec();
+    sorted.sort_by_key(|record| {
+        let place = plan.contenders.iter().position(|contender| *contender == record.contender);
+        let place = if record.contender == Contender::Nuts { None } else { place.or(Some(usize::MAX)) };
+        (targets.iter().position(|target| *target == record.target), place)
+    });
+    sorted
 }
 
 fn sections(out: &Path, plan: &TruthPlan, records: &[TruthRecord]) -> Result<Vec<Section>> {
