@@ -29,7 +29,7 @@ use crate::{Error, Result};
 pub struct Trial {
     /// The strength.
     pub strength: f64,
-    /// What the rule looks at: the virial ratio, the rise of the loss over K/2, or the held-out score.
+    /// What the rule looks at: a ratio that should be 1, or the held-out score.
     pub value: f64,
     /// Pilot geodesics that reached their end.
     pub finished: usize,
@@ -56,13 +56,6 @@ pub struct Calibration {
 
 /// Step tolerance of the search: the loss level of a draw needs less accuracy than its place.
 const SEARCH_TOLERANCE: f64 = 1e-4;
-
-/// What an average should be. With the preconditioned metric the virial ratio comes down to 1 only
-/// slowly, and a strength that is larger than it needs to be makes geodesics wind: the weakest strength
-/// within a tenth of the identity is the one to take.
-fn target(rule: Strength) -> f64 {
-    if matches!(rule, Strength::Virial { .. }) { 1.1 } else { 1.0 }
-}
 
 /// Pilots that are run before the first look.
 const WAVE: usize = 3;
@@ -200,7 +193,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// What the rule looks at, over what it should be; `None` if a stop was requested.
+    /// What the rule looks at, at one strength; `None` if a stop was requested.
     fn trial(&mut self, strength: f64) -> Option<Estimate> {
         if stop_requested(self.stop) {
             return None;
@@ -213,12 +206,11 @@ impl Search<'_> {
                 return None;
             }
             let ends = self.ends(&geodesics);
-            let estimate = self.estimate(&ends).relative_to(target(self.rule));
+            let estimate = self.estimate(&ends);
             if estimate.is_enough() || geodesics.len() == self.pilots.pilots.len() {
                 let finished = ends.len();
                 self.count(&geodesics, finished);
-                let value = estimate.value * target(self.rule);
-                self.trials.push(Trial { strength, value, finished });
+                self.trials.push(Trial { strength, value: estimate.value, finished });
                 return Some(estimate);
             }
         }

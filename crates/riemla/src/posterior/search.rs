@@ -69,11 +69,6 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// In units of what it should be.
-    pub(super) fn relative_to(self, target: f64) -> Self {
-        Self { value: self.value / target, error: self.error / target }
-    }
-
     /// Whether more pilots would tell the search nothing: the side of the root is clear, or the ratio
     /// known well enough.
     pub(super) fn is_enough(self) -> bool {

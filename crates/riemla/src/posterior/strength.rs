@@ -15,8 +15,7 @@ use crate::{Error, Result};
 pub enum Strength {
     /// This number; 1 is the paper's.
     Fixed(f64),
-    /// The weakest strength at which the average of (θ − θ*)·∇L(θ) over the draws is within a tenth of
-    /// K, its value for exact draws from exp(−L).
+    /// The average of (θ − θ*)·∇L(θ) over the draws is K, as for exact draws from exp(−L).
     Virial {
         /// Draws that the rule looks at.
         #[serde(default = "default_pilots")]
