@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rayon::prelude::*;
-use riemla::posterior::{Draw, MetricChoice, Posterior};
+use riemla::posterior::{Draw, Posterior};
 use riemla_files::samples::{SAMPLES_FILE, SavedSamples, read_samples, write_samples};
 use riemla_files::{RunInfo, SampleStore};
 
@@ -56,9 +56,7 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
             }
             settled => settled?,
         };
-    let config = posterior.config();
-    let has_strength = config.method.is_riemannian() && config.metric != MetricChoice::Fisher;
-    let strength = config.strength.fixed().filter(|_| has_strength);
+    let strength = posterior.config().fixed_strength();
     let theta = posterior.laplace().theta.clone();
     let run = RunInfo::new(posterior.config().clone(), wanted.seed, &theta);
     let mut drawn = Drawn {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::geometry::Counters;
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
-use riemla::posterior::{Control, Method, MetricChoice, Posterior, PosteriorConfig, SearchStatus};
+use riemla::posterior::{Control, Method, Posterior, PosteriorConfig, SearchStatus};
 use riemla::predict::{linearized_outputs, outputs};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{Ensemble, Swag, swag};
@@ -59,8 +59,7 @@ impl NetworkTarget {
     }
 
     fn sample(&self, config: PosteriorConfig, held_out: bool, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        let has_strength = config.method.is_riemannian() && config.metric != MetricChoice::Fisher;
-        let fixed = config.strength.fixed().filter(|_| has_strength);
+        let fixed = config.fixed_strength();
         let Some(posterior) = self.posterior(config, held_out)? else { return Ok(None) };
         let control = Control { progress: None, stop: Some(wanted.stop) };
         let set = posterior.sample(wanted.seed, wanted.samples, control);

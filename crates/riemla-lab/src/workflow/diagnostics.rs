@@ -52,7 +52,7 @@ impl Diagnosis {
         let rise =
             |g: &&riemla::posterior::GeodesicSummary| g.diagnostics.loss_end - g.diagnostics.loss_start;
         let summary = Summary {
-            strength: method.is_riemannian().then(|| posterior.config().strength.fixed()).flatten(),
+            strength: posterior.config().fixed_strength(),
             virial_ratio: virial,
             loss_rise: some(geodesics.iter().map(rise).collect()),
             gradients: some(geodesics.iter().map(|g| g.counters.gradients as f64).collect()),

@@ -148,6 +148,13 @@ impl PosteriorConfig {
         Self { metric: MetricChoice::Fisher, integrator, ..Self::paper(method) }
     }
 
+    /// The strength of the metric, if it is a number: none for methods without geodesics, for rules,
+    /// and for the Fisher metric, which has none.
+    pub fn fixed_strength(&self) -> Option<f64> {
+        let has_one = self.method.is_riemannian() && self.metric != MetricChoice::Fisher;
+        self.strength.fixed().filter(|_| has_one)
+    }
+
     /// Checks what the geodesics need.
     pub(super) fn validate_geodesics(&self) -> Result<()> {
         self.strength.validate()?;
