@@ -95,7 +95,7 @@ fn another_run_is_refused_in_words() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("draws.log");
     SampleStore::open(&path, &run()).unwrap().append(&draws(1)[0]).unwrap();
-    let stronger = PosteriorConfig { strength: 0.5.into(), ..PosteriorConfig::new(Method::RiemLa) };
+    let stronger = PosteriorConfig { strength: 0.5.into(), ..PosteriorConfig::paper(Method::RiemLa) };
     let other = RunInfo { seed: 6, config: stronger.into(), ..run() };
     let error = SampleStore::open(&path, &other).unwrap_err();
     assert!(matches!(error, Error::Mismatch { .. }));

@@ -8,12 +8,12 @@ use models::GAUSSIAN;
 use riemla::curvature::{Laplace, LaplaceConfig, Precision, PriorChoice, Structure, Subset};
 use riemla::data::toy::two_moons;
 use riemla::geometry::{
-    ConstrainedLeapfrog, Integrator, Metric, Status, arc_length_factor, corrected_exponential_map_until,
-    geodesic_of_metric,
+    ConstrainedLeapfrog, Integrator, Metric, Status, Whitened, arc_length_factor,
+    corrected_exponential_map_until, geodesic_of_metric,
 };
 use riemla::linalg::vector::dot;
 use riemla::nn::Activation;
-use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, TwiceDifferentiable, Whitened};
+use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, TwiceDifferentiable};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{Control, Method, MetricChoice, Posterior, PosteriorConfig, Strength};
 use riemla::testing::{check_metric, check_objective, check_twice_differentiable};

@@ -55,7 +55,7 @@ pub fn posterior(structure: Structure, subset: Subset) -> SavedPosterior {
 pub const DIM: usize = 3;
 
 pub fn run() -> RunInfo {
-    RunInfo::new(PosteriorConfig::new(Method::RiemLa), 5, &[0.5; DIM])
+    RunInfo::new(PosteriorConfig::paper(Method::RiemLa), 5, &[0.5; DIM])
 }
 
 pub fn draws(count: u64) -> Vec<Draw> {

@@ -12,6 +12,7 @@ mod leapfrog;
 mod metric;
 mod path;
 mod preconditioned;
+mod whitened;
 
 pub use exponential::{
     Integrator, exponential_map, exponential_map_until, geodesic_of_metric, geodesic_of_metric_until,
@@ -21,6 +22,7 @@ pub use leapfrog::ConstrainedLeapfrog;
 pub(crate) use metric::check_strength;
 pub use metric::{LossMetric, Metric};
 pub use preconditioned::{arc_length_factor, corrected_exponential_map_until};
+pub use whitened::Whitened;
 
 use serde::{Deserialize, Serialize};
 

@@ -9,11 +9,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::{Geodesic, Integrator, exponential_map_until};
+use super::{Geodesic, Integrator, Whitened, exponential_map_until};
 use crate::Result;
 use crate::curvature::Precision;
 use crate::linalg::vector::{axpy, norm, scale};
-use crate::objective::{TwiceDifferentiable, Whitened};
+use crate::objective::TwiceDifferentiable;
 
 /// s(r)/r as a function of x = ar: how much longer a geodesic on a Gaussian target is than straight.
 pub fn arc_length_factor(x: f64) -> f64 {

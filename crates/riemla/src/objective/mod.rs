@@ -8,16 +8,15 @@ mod pool;
 mod prior;
 mod probe;
 mod restricted;
-mod whitened;
 
 pub(crate) use blocks::block_samples;
 pub use likelihood::{BlockTargets, Likelihood, OutputLoss};
 pub use linearized::LinearizedLoss;
 pub use network_loss::NetworkLoss;
+pub(crate) use pool::Pool;
 pub use prior::{Prior, PriorPrecision};
 pub use probe::{DirectProbe, Probe};
 pub use restricted::Restricted;
-pub use whitened::Whitened;
 
 /// A function ℝᴷ → ℝ with a gradient: a loss, or minus any log-density.
 ///

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Workspaces that are not in use at the moment.
 #[derive(Debug)]
-pub(super) struct Pool<T>(Mutex<Vec<T>>);
+pub(crate) struct Pool<T>(Mutex<Vec<T>>);
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
@@ -14,7 +14,7 @@ impl<T> Default for Pool<T> {
 
 impl<T> Pool<T> {
     /// Runs `f` with a workspace from the pool, made anew if all are in use.
-    pub(super) fn with<R>(&self, make: impl FnOnce() -> T, f: impl FnOnce(&mut T) -> R) -> R {
+    pub(crate) fn with<R>(&self, make: impl FnOnce() -> T, f: impl FnOnce(&mut T) -> R) -> R {
         let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut workspace = idle.unwrap_or_else(make);
         let result = f(&mut workspace);

@@ -1,8 +1,7 @@
 //! An objective in the coordinates in which a Gaussian is white.
 
-use super::pool::Pool;
-use super::{Objective, Probe, TwiceDifferentiable};
 use crate::curvature::Precision;
+use crate::objective::{Objective, Pool, Probe, TwiceDifferentiable};
 
 /// φ(u) = L(θ* + Su) with SSᵀ = P⁻¹: the metric P + a²∇L∇Lᵀ of L is I + a²∇φ∇φᵀ here.
 pub struct Whitened<'a, O: ?Sized> {
