@@ -92,7 +92,7 @@ pub enum PresetArgument {
     Paper,
     /// The same geodesics solved properly
     Converged,
-    /// The strength at which the virial ratio of the draws is 1
+    /// The defaults: preconditioned metric, at the strength at which the loss rises as for exact draws
     Calibrated,
 }
 

@@ -11,9 +11,9 @@ The presets share the trained weights and the tangent vectors; they differ in wh
 paper: Dormand-Prince at rtol 1e-6, atol 1e-3, as in the released code, strength 1, whatever status the \
 solver ends with. The speed of a geodesic must stay constant; its drift shows that at these tolerances the \
 equation is not solved. converged: the same equation solved by the constrained leapfrog, which keeps the \
-speed by construction. calibrated: the same integrator, and a strength at which the draws satisfy the \
-virial identity that exact draws from the posterior satisfy; a virial ratio below 1 means draws that stay \
-too close to the trained weights.";
+speed by construction. calibrated: the same integrator, the metric relative to the Laplace approximation, \
+and the strength at which the loss rises by half the number of weights, as for exact draws. A virial ratio \
+below 1 means draws that stay too close to the trained weights, above 1 draws that are too far out.";
 
 const SCORES: [&str; 3] = ["nll", "nlpd", "auroc"];
 
