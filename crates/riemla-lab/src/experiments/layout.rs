@@ -83,6 +83,31 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     write_text(path, &(text + "\n"))
 }
 
+/// Writes values as lines of JSON in one step.
+pub fn write_lines(path: &Path, values: &[impl Serialize]) -> Result<()> {
+    let lines = values.iter().map(|value| serde_json::to_string(value).map(|line| line + "\n"));
+    let text = lines
+        .collect::<std::result::Result<String, _>>()
+        .map_err(|error| ExperimentError::Damaged { file: path.into(), message: error.to_string() })?;
+    write_text(path, &text)
+}
+
+/// Reads lines of JSON; none if the file is not there.
+pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(ExperimentError::io(path, "read it")(error)),
+    };
+    let parse = |(number, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|error| ExperimentError::Damaged {
+            file: path.into(),
+            message: format!("line {}: {error}", number + 1),
+        })
+    };
+    text.lines().enumerate().map(parse).collect()
+}
+
 /// Reads a value, if the file is there.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let text = match fs::read_to_string(path) {

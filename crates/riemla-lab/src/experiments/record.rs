@@ -1,6 +1,5 @@
 //! `runs.jsonl`: one line per posterior and seed, with all that is known of it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use riemla::geometry::{Counters, Status};
@@ -10,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::Drawn;
 use super::config::Problem;
-use super::layout::write_text;
+use super::layout::{read_lines, write_lines};
 use super::score::Score;
-use super::{ExperimentError, MethodName, PriorName, Result, Setting};
+use super::{MethodName, PriorName, Result, Setting};
 use crate::strength::FoundStrength;
 
 /// Which posterior a line is about.
@@ -136,18 +135,7 @@ impl Records {
     /// Reads `runs.jsonl` of a directory, if it is there.
     pub fn open(out: &Path) -> Result<Self> {
         let path = out.join("runs.jsonl");
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(ExperimentError::io(&path, "read it")(error)),
-        };
-        let parse = |(number, line): (usize, &str)| {
-            serde_json::from_str(line).map_err(|error| ExperimentError::Damaged {
-                file: path.clone(),
-                message: format!("line {}: {error}", number + 1),
-            })
-        };
-        let records = text.lines().enumerate().map(parse).collect::<Result<_>>()?;
+        let records = read_lines(&path)?;
         Ok(Self { path, records })
     }
 
@@ -166,12 +154,6 @@ impl Records {
         self.records.retain(|other| other.key != record.key);
         self.records.push(record);
         self.records.sort_by(|a, b| a.key.cmp(&b.key));
-        let line = |record: &RunRecord| serde_json::to_string(record).map(|line| line + "\n");
-        let text = self.records.iter().map(line).collect::<std::result::Result<String, _>>();
-        let text = text.map_err(|error| ExperimentError::Damaged {
-            file: self.path.clone(),
-            message: error.to_string(),
-        })?;
-        write_text(&self.path, &text)
+        write_lines(&self.path, &self.records)
     }
 }

@@ -1,7 +1,6 @@
 //! `truth.jsonl`: one line per target and method, with all that is known of it; and `truth.csv`.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use riemla::geometry::Counters;
@@ -11,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::chains::ChainSummary;
 use super::contender::Contender;
 use super::distance::Distances;
-use crate::experiments::layout::{make_parent, slug, write_text};
-use crate::experiments::{ExperimentError, Result};
+use crate::experiments::Result;
+use crate::experiments::layout::{make_parent, read_lines, slug, write_lines};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -73,18 +72,7 @@ impl TruthRecords {
     /// Reads the lines of a directory, if there are any.
     pub fn open(out: &Path) -> Result<Self> {
         let path = records_file(out);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(ExperimentError::io(&path, "read it")(error)),
-        };
-        let parse = |(number, line): (usize, &str)| {
-            serde_json::from_str(line).map_err(|error| ExperimentError::Damaged {
-                file: path.clone(),
-                message: format!("line {}: {error}", number + 1),
-            })
-        };
-        let records = text.lines().enumerate().map(parse).collect::<Result<_>>()?;
+        let records = read_lines(&path)?;
         Ok(Self { path, records })
     }
 
@@ -105,13 +93,7 @@ impl TruthRecords {
             Some(place) => self.records[place] = record,
             None => self.records.push(record),
         }
-        let line = |record: &TruthRecord| serde_json::to_string(record).map(|line| line + "\n");
-        let text = self.records.iter().map(line).collect::<std::result::Result<String, _>>();
-        let text = text.map_err(|error| ExperimentError::Damaged {
-            file: self.path.clone(),
-            message: error.to_string(),
-        })?;
-        write_text(&self.path, &text)
+        write_lines(&self.path, &self.records)
     }
 }
 
