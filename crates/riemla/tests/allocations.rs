@@ -6,7 +6,8 @@ mod models;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use riemla::geometry::{ConstrainedLeapfrog, Integrator, Status, exponential_map};
+use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure};
+use riemla::geometry::{ConstrainedLeapfrog, Integrator, Status, Whitened, exponential_map};
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, TwiceDifferentiable};
 use riemla::ode::DormandPrince;
@@ -145,5 +146,21 @@ fn allocations_of_a_geodesic_do_not_grow_with_its_steps() {
             assert_eq!(few.0, many.0, "{} and {} steps", few.1, many.1);
             assert!(few.0 < 60, "{} allocations", few.0);
         }
+    }
+}
+
+/// The default metric: every step goes through the precision, in any structure.
+#[test]
+fn whitened_coordinates_do_not_allocate() {
+    let network = models::mlp(&[2, 6, 2], Activation::Tanh);
+    let loss = models::loss(&network, Likelihood::Categorical, 20, 0.4);
+    let theta = network.initialize(1);
+    for structure in
+        [Structure::Full, Structure::Diagonal, Structure::Kronecker, Structure::LowRank { rank: 5 }]
+    {
+        let config = LaplaceConfig { prior: PriorChoice::Keep, structure, ..Default::default() };
+        let laplace = Laplace::fit(&loss, &theta, &config).unwrap();
+        let whitened = Whitened::new(&loss, &theta, laplace.precision()).unwrap();
+        check(&format!("whitened, {structure:?}"), &whitened, &vec![0.1; theta.len()]);
     }
 }

@@ -6,6 +6,13 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Pool<T>(Mutex<Vec<T>>);
 
+/// A copy starts without workspaces.
+impl<T> Clone for Pool<T> {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
 impl<T> Default for Pool<T> {
     fn default() -> Self {
         Self(Mutex::new(Vec::new()))

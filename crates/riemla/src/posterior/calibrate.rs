@@ -86,6 +86,7 @@ pub(super) fn calibrate(posterior: &Posterior, seed: u64, stop: Option<&AtomicBo
     let pilots = Pilots::new(posterior, loss, seed)?;
     let natural = pilots.natural_strength();
     let mut search = Search { pilots, rule, stop, trials: Vec::new(), counters: Counters::default() };
+    let scaled = |(x, status): (f64, SearchStatus)| (natural * x, status);
     let (strength, status) = match rule {
         Strength::Fixed(strength) => (strength, SearchStatus::Converged),
         Strength::HeldOut { .. } if posterior.validation().is_none() => {
@@ -93,11 +94,12 @@ pub(super) fn calibrate(posterior: &Posterior, seed: u64, stop: Option<&AtomicBo
             return Err(Error::Unsupported(remedy.into()));
         }
         Strength::HeldOut { .. } => {
-            search::minimum(|x| search.trial(natural * x).map(|estimate| estimate.value))
+            scaled(search::minimum(|x| search.trial(natural * x).map(|estimate| estimate.value)))
         }
-        Strength::Virial { .. } | Strength::LossRise { .. } => search::root(|x| search.trial(natural * x)),
+        Strength::Virial { .. } | Strength::LossRise { .. } => {
+            scaled(search::root(|x| search.trial(natural * x)))
+        }
     };
-    let strength = if rule.fixed().is_some() { strength } else { natural * strength };
     // The pilots that fail under the policy will be reported when they are drawn.
     let mut draws: Vec<Draw> = Vec::new();
     if status != SearchStatus::Stopped {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Precision, PrecisionParts};
 use crate::linalg::dense::{set_product, view, view_mut};
 use crate::linalg::factor::SymmetricEigen;
+use crate::objective::Pool;
 use crate::{Error, Result};
 
 /// Where a block's weights are, and how they are laid out.
@@ -147,6 +148,9 @@ const RANK_ONE: f64 = 1e-14;
 pub struct KroneckerPrecision {
     blocks: Vec<(KroneckerBlock, f64)>,
     dim: usize,
+    /// A block and its half-rotated self: products are made in integration loops, which should not
+    /// allocate.
+    workspace: Pool<(Vec<f64>, Vec<f64>)>,
 }
 
 impl KroneckerPrecision {
@@ -155,34 +159,35 @@ impl KroneckerPrecision {
         crate::error::check_len("prior on the chosen weights", dim, prior.len())?;
         let blocks: Result<Vec<_>> =
             blocks.iter().map(|block| Ok((block.clone(), constant(block, prior)?))).collect();
-        Ok(Self { blocks: blocks?, dim })
+        Ok(Self { blocks: blocks?, dim, workspace: Pool::default() })
     }
 
     /// Blocks with their δ, checked by the caller, one after the other.
     pub(super) fn from_blocks(blocks: Vec<(KroneckerBlock, f64)>) -> Self {
         let dim = blocks.iter().map(|(block, _)| block.len()).sum();
-        Self { blocks, dim }
+        Self { blocks, dim, workspace: Pool::default() }
     }
 
     /// Scales the eigen-components of x by `f` of the precision's eigenvalues.
     /// `f` of a symmetric matrix is symmetric; with only one of the two rotations it is a square
     /// root as good as any, and with the other one its transpose.
     fn apply(&self, x: &mut [f64], from: bool, back: bool, f: impl Fn(f64) -> f64) {
-        let (mut matrix, mut half) = (Vec::new(), Vec::new());
-        for (block, delta) in &self.blocks {
-            let x = &mut x[block.range()];
-            block.pack(x, &mut matrix);
-            if from {
-                block.rotate(false, &mut matrix, &mut half);
+        self.workspace.with(Default::default, |(matrix, half)| {
+            for (block, delta) in &self.blocks {
+                let x = &mut x[block.range()];
+                block.pack(x, matrix);
+                if from {
+                    block.rotate(false, matrix, half);
+                }
+                for (m, value) in matrix.iter_mut().zip(block.eigenvalues()) {
+                    *m *= f(value + delta);
+                }
+                if back {
+                    block.rotate(true, matrix, half);
+                }
+                block.unpack(matrix, x);
             }
-            for (m, value) in matrix.iter_mut().zip(block.eigenvalues()) {
-                *m *= f(value + delta);
-            }
-            if back {
-                block.rotate(true, &mut matrix, &mut half);
-            }
-            block.unpack(&matrix, x);
-        }
+        });
     }
 }
 

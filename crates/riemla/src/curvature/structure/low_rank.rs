@@ -7,6 +7,7 @@ use crate::linalg::Matrix;
 use crate::linalg::dense::{add_product, set_product, view, view_mut};
 use crate::linalg::factor::SymmetricEigen;
 use crate::linalg::vector::{axpy, dot, norm, scale};
+use crate::objective::Pool;
 use crate::{Error, Result};
 
 /// P = D^½ (I + WΓWᵀ) D^½ with orthonormal W: functions of P need no more than r products, whether
@@ -19,6 +20,8 @@ pub struct LowRankPrecision {
     w: Matrix,
     /// Γ.
     gamma: Vec<f64>,
+    /// Wᵀx: products are made in integration loops, which should not allocate.
+    inner: Pool<Vec<f64>>,
 }
 
 impl LowRankPrecision {
@@ -45,7 +48,8 @@ impl LowRankPrecision {
         set_product(small.view_mut(), scaled.view(), r.view().transpose());
         let eigen = SymmetricEigen::new("the low-rank curvature over the prior", &small)?;
         rotate(&mut w, &eigen.vectors);
-        Ok(Self { root, w, gamma: eigen.values.into_iter().map(|g| g.max(0.0)).collect() })
+        let gamma = eigen.values.into_iter().map(|g| g.max(0.0)).collect();
+        Ok(Self { root, w, gamma, inner: Pool::default() })
     }
 
     pub(super) fn from_parts(parts: &PrecisionParts, rank: usize) -> Result<Self> {
@@ -64,16 +68,20 @@ impl LowRankPrecision {
         }
         let w = Matrix::from_columns(root.len(), rank, vectors.clone());
         check_orthonormal("vectors", &w)?;
-        Ok(Self { root: root.clone(), w, gamma: gamma.clone() })
+        Ok(Self { root: root.clone(), w, gamma: gamma.clone(), inner: Pool::default() })
     }
 
     /// x ← x + W f(Γ) Wᵀx.
     fn add_low_rank(&self, x: &mut [f64], f: impl Fn(f64) -> f64) {
         let (k, r) = (self.w.rows(), self.gamma.len());
-        let mut inner = vec![0.0; r];
-        set_product(view_mut(&mut inner, r, 1), self.w.view().transpose(), view(x, k, 1));
-        inner.iter_mut().zip(&self.gamma).for_each(|(c, g)| *c *= f(*g));
-        add_product(view_mut(x, k, 1), 1.0, self.w.view(), view(&inner, r, 1));
+        self.inner.with(
+            || vec![0.0; r],
+            |inner| {
+                set_product(view_mut(inner, r, 1), self.w.view().transpose(), view(x, k, 1));
+                inner.iter_mut().zip(&self.gamma).for_each(|(c, g)| *c *= f(*g));
+                add_product(view_mut(x, k, 1), 1.0, self.w.view(), view(inner, r, 1));
+            },
+        );
     }
 
     fn multiply_root(&self, x: &mut [f64]) {
