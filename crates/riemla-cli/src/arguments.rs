@@ -80,7 +80,7 @@ fn threads(text: &str) -> Result<usize, String> {
 /// A strength of the metric, or the rule that finds it.
 pub fn strength(text: &str) -> Result<Strength, String> {
     if text == "auto" {
-        return Ok(Strength::loss_rise());
+        return Ok(Strength::typical());
     }
     let a = text.parse().ok().filter(|a: &f64| a.is_finite() && *a > 0.0);
     a.map(Strength::Fixed).ok_or_else(|| "must be a number above 0, or auto".into())

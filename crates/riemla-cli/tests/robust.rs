@@ -124,15 +124,14 @@ fn a_budget_ends_the_draws_and_keeps_them() {
 /// The files that depend on the draws alone.
 const FILES: [&str; 3] = ["samples.safetensors", "samples.jsonl", "samples.json"];
 
+/// Kills a sampling each time its log has grown to one of `sizes`, lets it end, and compares with a set
+/// that was never interrupted. Gives how often something was kept and something was missing.
 #[cfg(unix)]
-#[test]
-fn a_killed_run_goes_on_with_the_same_bits() {
-    let scratch = Scratch::new();
-    scratch.posterior();
-    let sample = "sample posterior -n 40 --strength 0.4 --seed 5";
+fn kill_at(scratch: &Scratch, sample: &str, sizes: [u64; 3]) -> usize {
     scratch.ok(&format!("{sample} --name whole"));
     let log = scratch.join("posterior/samples/killed/draws.log");
-    for size in [1u64, 3000, 9000] {
+    let mut halved = 0;
+    for size in sizes {
         let mut child = scratch
             .riemla(&format!("{sample} --name killed"))
             .stdout(Stdio::null())
@@ -148,12 +147,31 @@ fn a_killed_run_goes_on_with_the_same_bits() {
         }
         let _ = child.kill(); // SIGKILL
         child.wait().expect("ends");
+        halved += usize::from(log.exists());
     }
     scratch.ok(&format!("{sample} --name killed"));
     for file in FILES {
         let read = |name: &str| scratch.bytes(&format!("posterior/samples/{name}/{file}"));
         assert_eq!(read("killed"), read("whole"), "{file}");
     }
+    halved
+}
+
+#[cfg(unix)]
+#[test]
+fn a_killed_run_goes_on_with_the_same_bits() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    kill_at(&scratch, "sample posterior -n 40 --strength 0.4 --seed 5", [1, 3000, 9000]);
+}
+
+#[cfg(unix)]
+#[test]
+fn killed_chains_go_on_with_the_same_bits() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    let halved = kill_at(&scratch, "sample posterior -m nuts --warmup 50 -n 400", [1, 20_000, 40_000]);
+    assert!(halved > 0, "no kill came between the first draw and the last");
 }
 
 #[cfg(unix)]

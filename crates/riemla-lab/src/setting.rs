@@ -37,6 +37,8 @@ pub enum Rule {
     VirialMedian,
     /// The loss rises by K/2 on average.
     LossRise,
+    /// That, or less where the virial ratio would be above its allowance.
+    Typical,
     /// The smallest negative log-likelihood of held-out rows.
     HeldOut,
 }
@@ -74,7 +76,8 @@ impl Ord for Number {
 
 impl Rule {
     /// The rules that find a strength, in the order of tables.
-    pub const RULES: [Self; 4] = [Self::Virial, Self::VirialMedian, Self::LossRise, Self::HeldOut];
+    pub const RULES: [Self; 5] =
+        [Self::Virial, Self::VirialMedian, Self::LossRise, Self::Typical, Self::HeldOut];
 
     /// The strength, or how it is found.
     pub fn strength(self) -> Strength {
@@ -85,6 +88,7 @@ impl Rule {
                 Strength::Virial { pilots: Strength::virial().pilots(), statistic: Statistic::Median }
             }
             Self::LossRise => Strength::loss_rise(),
+            Self::Typical => Strength::typical(),
             Self::HeldOut => Strength::held_out(),
         }
     }
@@ -102,6 +106,7 @@ impl fmt::Display for Rule {
             Self::Virial => f.write_str("virial"),
             Self::VirialMedian => f.write_str("virial-median"),
             Self::LossRise => f.write_str("loss-rise"),
+            Self::Typical => f.write_str("typical"),
             Self::HeldOut => f.write_str("held-out"),
         }
     }
@@ -123,7 +128,7 @@ impl FromStr for Rule {
 }
 
 const KNOWN: &str = "a setting is a preset (paper, converged, calibrated), a strength (a=0.1), a rule \
-(virial, virial-median, loss-rise, held-out), \"preconditioned\" before a strength or a rule, or fisher";
+(virial, virial-median, loss-rise, typical, held-out), \"preconditioned\" before a strength or a rule, or fisher";
 
 /// Before the rule of the preconditioned metric.
 const PRECONDITIONED: &str = "preconditioned ";
@@ -231,7 +236,7 @@ mod tests {
     #[test]
     fn names_come_back() {
         let names = ["any", "paper", "converged", "calibrated", "a=0.01", "a=1", "a=12.5"];
-        let rules = ["virial", "virial-median", "loss-rise", "held-out"]
+        let rules = ["virial", "virial-median", "loss-rise", "typical", "held-out"]
             .into_iter()
             .chain(["preconditioned a=0.1", "preconditioned virial", "fisher"])
             .collect::<Vec<_>>();
@@ -262,7 +267,7 @@ mod tests {
         assert_eq!("a=1".parse::<Setting>().expect("reads").config(Method::RiemLa), converged);
         let calibrated = Preset::Calibrated.config(Method::LinRiemLa);
         assert_eq!(
-            "preconditioned loss-rise".parse::<Setting>().expect("reads").config(Method::LinRiemLa),
+            "preconditioned typical".parse::<Setting>().expect("reads").config(Method::LinRiemLa),
             calibrated
         );
         for rule in Rule::RULES {

@@ -9,12 +9,13 @@ use riemla::Error;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Subset};
 use riemla::data::Dataset;
 use riemla::data::toy::two_moons;
-use riemla::geometry::Integrator;
+use riemla::geometry::{ConstrainedLeapfrog, Integrator};
 use riemla::nn::{Activation, Network};
-use riemla::objective::{Likelihood, NetworkLoss, Prior};
+use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{
-    BatchPlan, Calibration, Control, Method, Posterior, PosteriorConfig, SearchStatus, Statistic, Strength,
+    BatchPlan, Calibration, Control, Draw, Method, MetricChoice, Posterior, PosteriorConfig, SearchStatus,
+    Statistic, Strength, VIRIAL_ALLOWANCE,
 };
 use riemla::train::{Lbfgs, lbfgs, silent};
 
@@ -122,6 +123,7 @@ fn the_rules_find_a_strength_that_meets_their_condition() {
                 Strength::virial(),
                 Strength::Virial { pilots: 9, statistic: Statistic::Median },
                 Strength::loss_rise(),
+                Strength::typical(),
             ] {
                 let found = calibration(&p.with(method, rule), 3);
                 let last = found.trials.last().unwrap();
@@ -140,6 +142,36 @@ fn the_rules_find_a_strength_that_meets_their_condition() {
             }
         }
     }
+}
+
+/// Of the two conditions the tighter one is met, measured on the draws: at the tolerance of the search,
+/// where they are the pilots.
+#[test]
+fn typical_draws_are_neither_too_high_nor_too_far_out() {
+    let (mut rises, mut virials) = (0, 0);
+    for p in [classification(), regression()] {
+        let k = p.laplace.theta.len() as f64;
+        let start = p.loss.value(&p.laplace.theta);
+        for (seed, metric) in
+            (0..4).flat_map(|s| [(s, MetricChoice::Loss), (s, MetricChoice::Preconditioned)])
+        {
+            let strength = Strength::typical();
+            let leapfrog = ConstrainedLeapfrog { tolerance: 1e-4, ..Default::default() };
+            let integrator = Integrator::ConstrainedLeapfrog(leapfrog);
+            let config =
+                PosteriorConfig { metric, strength, integrator, ..PosteriorConfig::paper(Method::RiemLa) };
+            let posterior = p.posterior(config);
+            let found = calibration(&posterior, seed);
+            let high = |draw: &Draw| p.loss.value(&draw.theta) - start;
+            let rise = found.draws.iter().map(high).sum::<f64>() / (found.draws.len() as f64 * 0.5 * k);
+            let virial = found.virial_ratio / VIRIAL_ALLOWANCE;
+            if found.status == SearchStatus::Converged {
+                assert!(rise.max(virial).ln().abs() < 0.16, "{metric:?} {seed}: {rise} {virial}");
+                *(if virial > rise { &mut virials } else { &mut rises }) += 1;
+            }
+        }
+    }
+    assert!(rises >= 3 && virials >= 3, "{rises} by the rise, {virials} by the virial ratio");
 }
 
 #[test]
@@ -244,9 +276,16 @@ fn strengths_are_read_from_configurations() {
     let rule = Strength::Virial { pilots: 5, statistic: Statistic::Median };
     assert_eq!(read(r#"{"virial": {"pilots": 5, "statistic": "median"}}"#).unwrap(), rule);
     assert_eq!(read(r#"{"loss-rise": {}}"#).unwrap(), Strength::loss_rise());
+    assert_eq!(read(r#"{"typical": {}}"#).unwrap(), Strength::typical());
     assert_eq!(read(r#"{"held-out": {"pilots": 10}}"#).unwrap(), Strength::held_out());
     assert!(read(r#"{"virial": {"pilot": 5}}"#).is_err());
-    for rule in [Strength::default(), Strength::virial(), Strength::loss_rise(), Strength::held_out()] {
+    for rule in [
+        Strength::default(),
+        Strength::virial(),
+        Strength::loss_rise(),
+        Strength::typical(),
+        Strength::held_out(),
+    ] {
         assert_eq!(read(&serde_json::to_string(&rule).unwrap()).unwrap(), rule);
     }
     assert!(Strength::Virial { pilots: 0, statistic: Statistic::Mean }.validate().is_err());

@@ -33,7 +33,7 @@ impl Default for DemoConfig {
         Self {
             seed: 1,
             samples: 50,
-            strength: Strength::loss_rise(),
+            strength: Strength::typical(),
             train_points: 150,
             test_points: 1000,
             noise: 0.3,

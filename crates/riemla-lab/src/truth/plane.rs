@@ -8,7 +8,7 @@ use riemla::geometry::{
     Geodesic, Integrator, Status, corrected_exponential_map_until, exponential_map_until,
 };
 use riemla::objective::Objective;
-use riemla::posterior::virial_ratio;
+use riemla::posterior::{VIRIAL_ALLOWANCE, virial_ratio};
 use riemla::random::{Purpose, fill_normal, stream};
 
 use super::contender::Contender;
@@ -72,6 +72,10 @@ impl Plane {
 
     /// What a rule wants to be 1; it falls with the strength.
     fn ratio(&self, rule: Rule, geodesics: &[Geodesic]) -> f64 {
+        if rule == Rule::Typical {
+            let [rise, virial] = [Rule::LossRise, Rule::Virial].map(|rule| self.ratio(rule, geodesics));
+            return rise.max(virial / VIRIAL_ALLOWANCE);
+        }
         let ends = geodesics.iter().filter(|geodesic| geodesic.status == Status::Reached);
         let lowest = self.density.value(&self.mode);
         let one = |end: &[f64]| match rule {

@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::search::{self, Estimate, SearchStatus};
+use super::strength::VIRIAL_ALLOWANCE;
 use super::{Draw, MetricChoice, Posterior, Statistic, Strength};
 use crate::error::stop_requested;
 use crate::geometry::{ConstrainedLeapfrog, Counters, Geodesic, Integrator, Status};
@@ -96,7 +97,7 @@ pub(super) fn calibrate(posterior: &Posterior, seed: u64, stop: Option<&AtomicBo
         Strength::HeldOut { .. } => {
             scaled(search::minimum(|x| search.trial(natural * x).map(|estimate| estimate.value)))
         }
-        Strength::Virial { .. } | Strength::LossRise { .. } => {
+        Strength::Virial { .. } | Strength::LossRise { .. } | Strength::Typical { .. } => {
             scaled(search::root(|x| search.trial(natural * x)))
         }
     };
@@ -172,17 +173,23 @@ impl<'a> Pilots<'a> {
         self.pilots[wave].par_iter().with_max_len(1).map(geodesic).collect()
     }
 
-    /// (θ − θ*)·∇L(θ) − ∇L(θ*)·v.
-    fn virial(&self, pilot: &Pilot, end: &[f64]) -> f64 {
+    /// How high the end of a pilot lies, in units of what is expected of typical draws.
+    fn height(&self, pilot: &Pilot, end: &[f64]) -> Height {
+        let laplace = self.posterior.laplace();
+        let k = laplace.subset().len() as f64;
         let mut gradient = vec![0.0; end.len()];
-        self.loss.value_and_gradient(end, &mut gradient);
-        dot(&gradient, end) - dot(&gradient, &self.posterior.laplace().theta) - pilot.slope
+        let rise = self.loss.value_and_gradient(end, &mut gradient) - self.loss_start;
+        let virial = dot(&gradient, end) - dot(&gradient, &laplace.theta);
+        Height { rise: (rise - pilot.slope) / (0.5 * k), virial: (virial - pilot.slope) / k }
     }
+}
 
-    /// L(θ) − L(θ*) − ∇L(θ*)·v.
-    fn rise(&self, pilot: &Pilot, end: &[f64]) -> f64 {
-        self.loss.value(end) - self.loss_start - pilot.slope
-    }
+/// Two ratios that are 1 on average for draws of a Gaussian posterior, the second for those of any.
+struct Height {
+    /// (L(θ) − L(θ*) − ∇L(θ*)·v)/(K/2).
+    rise: f64,
+    /// ((θ − θ*)·∇L(θ) − ∇L(θ*)·v)/K.
+    virial: f64,
 }
 
 /// The strengths tried so far.
@@ -238,8 +245,8 @@ impl Search<'_> {
     fn count(&mut self, geodesics: &[Option<Geodesic>], finished: usize) {
         geodesics.iter().flatten().for_each(|geodesic| self.counters += geodesic.counters);
         match self.rule {
-            Strength::Virial { .. } => self.counters.gradients += finished,
-            _ => self.counters.values += finished,
+            Strength::HeldOut { .. } => self.counters.values += finished,
+            _ => self.counters.gradients += finished,
         }
     }
 
@@ -247,14 +254,17 @@ impl Search<'_> {
     /// integrate; a loss that is not finite means that it is too weak to keep the draws in its domain.
     fn estimate(&self, ends: &[(&Pilot, &[f64])]) -> Estimate {
         let k = self.pilots.posterior.laplace().subset().len() as f64;
+        let heights =
+            || -> Vec<Height> { ends.iter().map(|(pilot, end)| self.pilots.height(pilot, end)).collect() };
+        let rise = |heights: &[Height]| average(Statistic::Mean, k, heights, |height| height.rise);
+        let virial = |statistic, heights: &[Height]| average(statistic, k, heights, |height| height.virial);
         match self.rule {
-            Strength::Virial { statistic, .. } => {
-                let value = |(pilot, end): &(&Pilot, &[f64])| self.pilots.virial(pilot, end) / k;
-                average(statistic, k, &ends.iter().map(value).collect::<Vec<_>>())
-            }
-            Strength::LossRise { .. } => {
-                let value = |(pilot, end): &(&Pilot, &[f64])| self.pilots.rise(pilot, end) / (0.5 * k);
-                average(Statistic::Mean, k, &ends.iter().map(value).collect::<Vec<_>>())
+            Strength::Virial { statistic, .. } => virial(statistic, &heights()),
+            Strength::LossRise { .. } => rise(&heights()),
+            Strength::Typical { .. } => {
+                let heights = heights();
+                let (rise, virial) = (rise(&heights), virial(Statistic::Mean, &heights) / VIRIAL_ALLOWANCE);
+                if virial.value > rise.value { virial } else { rise }
             }
             Strength::HeldOut { .. } => {
                 let thetas: Vec<&[f64]> = ends.iter().map(|(_, end)| *end).collect();
@@ -266,13 +276,14 @@ impl Search<'_> {
     }
 }
 
-/// The average of ratios and the standard error of their mean: at least that of exact draws, χ² with
-/// K degrees of freedom each, since a few pilots can agree by chance.
-fn average(statistic: Statistic, k: f64, values: &[f64]) -> Estimate {
-    if values.is_empty() {
+/// The average of a ratio and the standard error of its mean: at least that of exact draws, χ² with K
+/// degrees of freedom each, since a few pilots can agree by chance.
+fn average(statistic: Statistic, k: f64, heights: &[Height], ratio: fn(&Height) -> f64) -> Estimate {
+    if heights.is_empty() {
         return Estimate { value: 0.0, error: 0.0 };
     }
-    let value = statistic.of(values);
+    let values: Vec<f64> = heights.iter().map(ratio).collect();
+    let value = statistic.of(&values);
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();

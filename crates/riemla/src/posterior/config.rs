@@ -120,11 +120,11 @@ pub struct PosteriorConfig {
 }
 
 impl PosteriorConfig {
-    /// The defaults for a method: the preconditioned metric at the strength at which the loss rises as
-    /// for exact draws (why: docs/decisions/0016-default-metric.md), constrained leapfrog, all data, up
+    /// The defaults for a method: the preconditioned metric at the strength at which the loss is as
+    /// high as at typical draws (why: docs/decisions/0016-default-metric.md), constrained leapfrog, all data, up
     /// to 10 redraws.
     pub fn new(method: Method) -> Self {
-        let (metric, strength) = (MetricChoice::Preconditioned, Strength::loss_rise());
+        let (metric, strength) = (MetricChoice::Preconditioned, Strength::typical());
         Self { metric, strength, ..Self::paper(method) }
     }
 
