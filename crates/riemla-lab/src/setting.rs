@@ -37,7 +37,7 @@ pub enum Rule {
     VirialMedian,
     /// The loss rises by K/2 on average.
     LossRise,
-    /// That, or less where the virial ratio would be above its allowance.
+    /// That, or the virial ratio is 1 where the loss grows much faster than a quadratic.
     Typical,
     /// The smallest negative log-likelihood of held-out rows.
     HeldOut,

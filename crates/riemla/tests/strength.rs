@@ -15,7 +15,7 @@ use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{
     BatchPlan, Calibration, Control, Draw, Method, MetricChoice, Posterior, PosteriorConfig, SearchStatus,
-    Statistic, Strength, VIRIAL_ALLOWANCE,
+    Statistic, Strength, typical_ratio,
 };
 use riemla::train::{Lbfgs, lbfgs, silent};
 
@@ -144,10 +144,30 @@ fn the_rules_find_a_strength_that_meets_their_condition() {
     }
 }
 
-/// Of the two conditions the tighter one is met, measured on the draws: at the tolerance of the search,
-/// where they are the pilots.
 #[test]
-fn typical_draws_are_neither_too_high_nor_too_far_out() {
+fn the_power_of_the_growth_decides_between_rise_and_virial_ratio() {
+    // Losses |x|^q of typical draws: virial ratio 1, rise 2/q.
+    for (power, expected) in [(1.0, 2.0), (2.0, 1.0), (2.4, 2.0 / 2.4), (3.0, 1.0), (4.0, 1.0), (50.0, 1.0)] {
+        let ratio = typical_ratio(2.0 / power, 1.0);
+        assert!((ratio - expected).abs() < 1e-12, "{power}: {ratio}");
+    }
+    // Continuous, and between both.
+    for step in 0..=100 {
+        let (rise, virial) = (0.9, 0.9 * (1.2 + 0.004 * step as f64));
+        let (ratio, next) = (typical_ratio(rise, virial), typical_ratio(rise, virial + 0.0036));
+        assert!((rise..=virial).contains(&ratio) && ratio <= next && next < ratio + 0.03, "{ratio} {next}");
+    }
+    // A few pilots can have any sign, and a loss can be infinite.
+    assert_eq!(typical_ratio(-0.1, 0.5), -0.1);
+    assert_eq!(typical_ratio(0.7, -0.5), 0.7);
+    assert_eq!(typical_ratio(f64::INFINITY, f64::INFINITY), f64::INFINITY);
+    assert_eq!(typical_ratio(0.0, 0.0), 0.0);
+}
+
+/// The condition that fits the growth of the loss is met, measured on the draws: at the tolerance of
+/// the search, where they are the pilots.
+#[test]
+fn typical_draws_rise_as_quadratics_or_meet_the_virial_identity() {
     let (mut rises, mut virials) = (0, 0);
     for p in [classification(), regression()] {
         let k = p.laplace.theta.len() as f64;
@@ -164,14 +184,16 @@ fn typical_draws_are_neither_too_high_nor_too_far_out() {
             let found = calibration(&posterior, seed);
             let high = |draw: &Draw| p.loss.value(&draw.theta) - start;
             let rise = found.draws.iter().map(high).sum::<f64>() / (found.draws.len() as f64 * 0.5 * k);
-            let virial = found.virial_ratio / VIRIAL_ALLOWANCE;
+            let virial = found.virial_ratio;
             if found.status == SearchStatus::Converged {
-                assert!(rise.max(virial).ln().abs() < 0.16, "{metric:?} {seed}: {rise} {virial}");
-                *(if virial > rise { &mut virials } else { &mut rises }) += 1;
+                let ratio = typical_ratio(rise, virial);
+                assert!(ratio.ln().abs() < 0.16, "{metric:?} {seed}: {rise} {virial}");
+                rises += usize::from(virial < 1.25 * rise);
+                virials += usize::from(virial > 1.5 * rise);
             }
         }
     }
-    assert!(rises >= 3 && virials >= 3, "{rises} by the rise, {virials} by the virial ratio");
+    assert!(rises >= 3 && virials >= 2, "{rises} by the rise, {virials} by the virial ratio");
 }
 
 #[test]

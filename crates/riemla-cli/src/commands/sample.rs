@@ -62,9 +62,9 @@ pub struct Sample {
     #[arg(long, value_name = "NAME", default_value = "calibrated")]
     pub preset: PresetName,
 
-    /// Strength of the metric: auto (the loss rises by half the number of weights, or less where the
-    /// virial ratio would be above 1.1), virial (virial ratio 1), held-out (best on the held-out
-    /// rows), or a number (smaller lets draws go further) [default: the preset's]
+    /// Strength of the metric: auto (the loss rises by half the number of weights, or, where it grows
+    /// much faster than a quadratic, as virial), virial (virial ratio 1), held-out (best on the
+    /// held-out rows), or a number (smaller lets draws go further) [default: the preset's]
     #[arg(long, value_name = "VALUE", value_parser = strength)]
     pub strength: Option<Strength>,
 

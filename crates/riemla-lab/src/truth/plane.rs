@@ -8,7 +8,7 @@ use riemla::geometry::{
     Geodesic, Integrator, Status, corrected_exponential_map_until, exponential_map_until,
 };
 use riemla::objective::Objective;
-use riemla::posterior::{VIRIAL_ALLOWANCE, virial_ratio};
+use riemla::posterior::{typical_ratio, virial_ratio};
 use riemla::random::{Purpose, fill_normal, stream};
 
 use super::contender::Contender;
@@ -74,7 +74,7 @@ impl Plane {
     fn ratio(&self, rule: Rule, geodesics: &[Geodesic]) -> f64 {
         if rule == Rule::Typical {
             let [rise, virial] = [Rule::LossRise, Rule::Virial].map(|rule| self.ratio(rule, geodesics));
-            return rise.max(virial / VIRIAL_ALLOWANCE);
+            return typical_ratio(rise, virial);
         }
         let ends = geodesics.iter().filter(|geodesic| geodesic.status == Status::Reached);
         let lowest = self.density.value(&self.mode);

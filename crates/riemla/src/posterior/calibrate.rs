@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::search::{self, Estimate, SearchStatus};
-use super::strength::VIRIAL_ALLOWANCE;
+use super::strength::typical_ratio;
 use super::{Draw, MetricChoice, Posterior, Statistic, Strength};
 use crate::error::stop_requested;
 use crate::geometry::{ConstrainedLeapfrog, Counters, Geodesic, Integrator, Status};
@@ -263,8 +263,9 @@ impl Search<'_> {
             Strength::LossRise { .. } => rise(&heights()),
             Strength::Typical { .. } => {
                 let heights = heights();
-                let (rise, virial) = (rise(&heights), virial(Statistic::Mean, &heights) / VIRIAL_ALLOWANCE);
-                if virial.value > rise.value { virial } else { rise }
+                let (rise, virial) = (rise(&heights), virial(Statistic::Mean, &heights));
+                let value = typical_ratio(rise.value, virial.value);
+                Estimate { value, error: value * (rise.error / rise.value).max(virial.error / virial.value) }
             }
             Strength::HeldOut { .. } => {
                 let thetas: Vec<&[f64]> = ends.iter().map(|(_, end)| *end).collect();

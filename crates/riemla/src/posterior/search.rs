@@ -68,14 +68,6 @@ pub(super) struct Estimate {
     pub error: f64,
 }
 
-impl std::ops::Div<f64> for Estimate {
-    type Output = Self;
-
-    fn div(self, divisor: f64) -> Self {
-        Self { value: self.value / divisor, error: self.error / divisor }
-    }
-}
-
 impl Estimate {
     /// Whether more pilots would tell the search nothing: the side of the root is clear, or the ratio
     /// known well enough.

@@ -30,8 +30,8 @@ pub enum Strength {
         #[serde(default = "default_pilots")]
         pilots: usize,
     },
-    /// The mean rise of the loss is K/2, or less where the virial ratio would be above
-    /// [`VIRIAL_ALLOWANCE`]: losses that grow faster than a quadratic have their draws lower.
+    /// The mean rise of the loss is K/2; where the loss grows much faster than a quadratic, so that
+    /// draws lie lower than that, the virial ratio is 1 instead ([`typical_ratio`]).
     Typical {
         /// Draws that the rule looks at.
         #[serde(default = "default_pilots")]
@@ -45,9 +45,20 @@ pub enum Strength {
     },
 }
 
-/// Virial ratio that the rule [`Strength::Typical`] lets pass. Above 1, because in the preconditioned
-/// metric the ratio comes down to 1 only slowly: docs/decisions/0016-default-metric.md.
-pub const VIRIAL_ALLOWANCE: f64 = 1.1;
+/// What the rule [`Strength::Typical`] wants to be 1, from the mean rise in units of K/2 and the virial
+/// ratio.
+///
+/// A loss that grows like the power q of the distance has virial/rise = q/2. Up to q = 2.5 it is taken
+/// for a quadratic and the rise counts, from q = 3 on the virial ratio, and in between a geometric mean
+/// of both. The powers are measured, not derived: docs/decisions/0016-default-metric.md.
+pub fn typical_ratio(rise: f64, virial: f64) -> f64 {
+    const POWERS: (f64, f64) = (2.5, 3.0);
+    let power = 2.0 * virial / rise;
+    // Not for a rise below 0, or values that are not finite.
+    let known = rise > 0.0 && virial > 0.0 && power.is_finite();
+    let share = if known { (power / POWERS.0).ln() / (POWERS.1 / POWERS.0).ln() } else { 0.0 };
+    rise * (0.5 * power).powf(share.clamp(0.0, 1.0))
+}
 
 /// Which average over the pilot draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
