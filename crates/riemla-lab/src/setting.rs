@@ -43,7 +43,7 @@ pub enum Rule {
     HeldOut,
 }
 
-/// A strength that was given: finite and not negative, so that it has an order.
+/// A number that was given: finite and not negative, so that it has an order.
 #[derive(Debug, Clone, Copy)]
 pub struct Number(f64);
 
@@ -51,6 +51,16 @@ impl Number {
     /// The number itself.
     pub fn get(self) -> f64 {
         self.0
+    }
+}
+
+impl FromStr for Number {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+        // Adding 0 turns −0 into 0, which it is not told from by its name.
+        value.map(|value| Self(value + 0.0)).ok_or_else(|| format!("`{text}` is no number of at least 0"))
     }
 }
 
@@ -117,10 +127,7 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(number) = text.strip_prefix("a=") {
-            let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
-            // Adding 0 turns −0 into 0, which it is not told from by its name.
-            let value = value.ok_or_else(|| format!("{text}: a strength is a number of at least 0"))?;
-            return Ok(Self::Fixed(Number(value + 0.0)));
+            return number.parse().map(Self::Fixed).map_err(|error| format!("strength {text}: {error}"));
         }
         let found = Self::RULES.into_iter().find(|rule| rule.to_string() == text);
         found.ok_or_else(|| format!("there is no setting {text}; {KNOWN}"))

@@ -20,6 +20,7 @@ use crate::experiments::fit::{self, Fit};
 use crate::experiments::rows::{Rows, data_of, rows};
 use crate::experiments::score::Predictor;
 use crate::experiments::{ExperimentError, Problem, Result};
+use crate::setting::Number;
 use crate::watch::Watch;
 
 /// Test rows whose predictions are compared.
@@ -79,20 +80,27 @@ impl NetworkTarget {
         }))
     }
 
-    fn swag(&self, wanted: &Wanted<'_>) -> Result<Drawn> {
+    /// None if the learning rate is too large for the loss.
+    fn swag(&self, rate: Option<Number>, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
         let loss = &self.fit.loss;
         let (network, train) = (loss.network().clone(), self.rows.train.clone());
         let stochastic = StochasticLoss::new(network, train, loss.likelihood(), loss.prior().clone())?;
-        let config =
-            Swag { batch_size: Swag::default().batch_size.min(self.rows.train.len()), ..Swag::default() };
+        let default = Swag::default();
+        let config = Swag {
+            batch_size: default.batch_size.min(self.rows.train.len()),
+            learning_rate: rate.map_or(default.learning_rate, Number::get),
+            ..default
+        };
         let found = swag(&stochastic, &self.fit.theta, wanted.seed, &config, &mut until(Some(wanted.stop)));
         let (moments, report) = match found {
             Err(riemla::Error::Stopped { .. }) => return Err(ExperimentError::Interrupted),
+            Err(riemla::Error::Range { .. }) if rate.is_some() => return Ok(None),
             found => found?,
         };
         let draw = |index| moments.draw(config.scale, &mut stream(wanted.seed, Purpose::Draw, index));
         // An epoch costs about what a gradient on all data costs.
-        Ok(Drawn::of_gradients((0..wanted.samples).map(draw).collect(), report.iterations.min(config.epochs)))
+        let gradients = report.iterations.min(config.epochs);
+        Ok(Some(Drawn::of_gradients((0..wanted.samples).map(draw).collect(), gradients)))
     }
 
     fn ensemble(&self, wanted: &Wanted<'_>) -> Result<Drawn> {
@@ -142,7 +150,7 @@ impl Target for NetworkTarget {
             Contender::Geodesics(method, setting) => {
                 self.sample(setting.config(method.method()), setting.needs_validation(), wanted)
             }
-            Contender::Swag => self.swag(wanted).map(Some),
+            Contender::Swag(rate) => self.swag(rate, wanted),
             Contender::Ensemble => self.ensemble(wanted).map(Some),
             Contender::Nuts => Ok(None),
         }

@@ -8,7 +8,7 @@ use riemla::geometry::{
     Geodesic, Integrator, Status, corrected_exponential_map_until, exponential_map_until,
 };
 use riemla::objective::Objective;
-use riemla::posterior::{typical_ratio, virial_ratio};
+use riemla::posterior::{growth_factor, virial_ratio};
 use riemla::random::{Purpose, fill_normal, stream};
 
 use super::contender::Contender;
@@ -72,23 +72,22 @@ impl Plane {
 
     /// What a rule wants to be 1; it falls with the strength.
     fn ratio(&self, rule: Rule, geodesics: &[Geodesic]) -> f64 {
-        if rule == Rule::Typical {
-            let [rise, virial] = [Rule::LossRise, Rule::Virial].map(|rule| self.ratio(rule, geodesics));
-            return typical_ratio(rise, virial);
-        }
         let ends = geodesics.iter().filter(|geodesic| geodesic.status == Status::Reached);
         let lowest = self.density.value(&self.mode);
-        let one = |end: &[f64]| match rule {
-            // K/2 = 1.
-            Rule::LossRise => self.density.value(end) - lowest,
-            _ => virial_ratio(&self.density, &self.mode, &[end]),
-        };
-        let mut values: Vec<f64> = ends.map(|geodesic| one(&geodesic.end)).collect();
-        values.sort_by(f64::total_cmp);
+        // K/2 = 1.
+        let rise = |end: &[f64]| self.density.value(end) - lowest;
+        let virial = |end: &[f64]| virial_ratio(&self.density, &self.mode, &[end]);
+        let (rises, virials): (Vec<f64>, Vec<f64>) =
+            ends.map(|geodesic| (rise(&geodesic.end), virial(&geodesic.end))).unzip();
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         match rule {
-            _ if values.is_empty() => 0.0,
-            Rule::VirialMedian => values[values.len() / 2],
-            _ => values.iter().sum::<f64>() / values.len() as f64,
+            Rule::LossRise => mean(&rises),
+            Rule::Typical => {
+                let growth = virials.iter().zip(&rises).map(|(virial, rise)| virial / rise).collect();
+                growth_factor(median(growth)) * mean(&rises)
+            }
+            Rule::VirialMedian => median(virials),
+            _ => mean(&virials),
         }
     }
 
@@ -133,6 +132,12 @@ impl Plane {
         }
         Ok(Some(drawn))
     }
+}
+
+/// The middle one; 0 of none.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 impl Target for Plane {

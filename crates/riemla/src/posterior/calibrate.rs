@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::search::{self, Estimate, SearchStatus};
-use super::strength::typical_ratio;
+use super::strength::growth_factor;
 use super::{Draw, MetricChoice, Posterior, Statistic, Strength};
 use crate::error::stop_requested;
 use crate::geometry::{ConstrainedLeapfrog, Counters, Geodesic, Integrator, Status};
@@ -257,15 +257,16 @@ impl Search<'_> {
         let heights =
             || -> Vec<Height> { ends.iter().map(|(pilot, end)| self.pilots.height(pilot, end)).collect() };
         let rise = |heights: &[Height]| average(Statistic::Mean, k, heights, |height| height.rise);
-        let virial = |statistic, heights: &[Height]| average(statistic, k, heights, |height| height.virial);
         match self.rule {
-            Strength::Virial { statistic, .. } => virial(statistic, &heights()),
+            Strength::Virial { statistic, .. } => average(statistic, k, &heights(), |height| height.virial),
             Strength::LossRise { .. } => rise(&heights()),
             Strength::Typical { .. } => {
                 let heights = heights();
-                let (rise, virial) = (rise(&heights), virial(Statistic::Mean, &heights));
-                let value = typical_ratio(rise.value, virial.value);
-                Estimate { value, error: value * (rise.error / rise.value).max(virial.error / virial.value) }
+                let growth: Vec<f64> = heights.iter().map(|height| height.virial / height.rise).collect();
+                // The median: otherwise the virial of a single far pilot would decide for all.
+                let factor = growth_factor(Statistic::Median.of(&growth));
+                let Estimate { value, error } = rise(&heights);
+                Estimate { value: factor * value, error: factor * error }
             }
             Strength::HeldOut { .. } => {
                 let thetas: Vec<&[f64]> = ends.iter().map(|(_, end)| *end).collect();

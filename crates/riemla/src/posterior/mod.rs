@@ -27,7 +27,7 @@ pub use draw::{Draw, GeodesicSummary};
 pub use sampler::{Control, Posterior, Validation};
 pub use samples::{SampleSet, virial_ratio};
 pub use search::SearchStatus;
-pub use strength::{Statistic, Strength, typical_ratio};
+pub use strength::{Statistic, Strength, growth_factor};
 pub use warnings::{
     CORRECTION_LIMIT, FEW_DRAWS, NEWTON_SHARE, REDRAWN_SHARE, SPEED_LIMIT, VIRIAL_ERRORS, VIRIAL_SLACK,
     Warning, warnings,

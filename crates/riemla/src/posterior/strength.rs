@@ -31,7 +31,7 @@ pub enum Strength {
         pilots: usize,
     },
     /// The mean rise of the loss is K/2; where the loss grows much faster than a quadratic, so that
-    /// draws lie lower than that, the virial ratio is 1 instead ([`typical_ratio`]).
+    /// draws lie lower than that, the virial ratio is 1 instead ([`growth_factor`]).
     Typical {
         /// Draws that the rule looks at.
         #[serde(default = "default_pilots")]
@@ -45,19 +45,17 @@ pub enum Strength {
     },
 }
 
-/// What the rule [`Strength::Typical`] wants to be 1, from the mean rise in units of K/2 and the virial
-/// ratio.
+/// Factor by which the rule [`Strength::Typical`] raises the mean rise of the loss, in units of K/2,
+/// before it asks for 1; from the growth of the loss, the quotient of virial ratio and that rise.
 ///
-/// A loss that grows like the power q of the distance has virial/rise = q/2. Up to q = 2.5 it is taken
-/// for a quadratic and the rise counts, from q = 3 on the virial ratio, and in between a geometric mean
-/// of both. The powers are measured, not derived: docs/decisions/0016-default-metric.md.
-pub fn typical_ratio(rise: f64, virial: f64) -> f64 {
+/// A loss that grows like the power q of the distance has growth q/2. Up to q = 2.5 it is taken for a
+/// quadratic and the factor is 1; from q = 3 on it is the growth, so that the virial ratio counts; in
+/// between a power of it. The limits are measured, not derived: docs/decisions/0016-default-metric.md.
+pub fn growth_factor(growth: f64) -> f64 {
     const POWERS: (f64, f64) = (2.5, 3.0);
-    let power = 2.0 * virial / rise;
-    // Not for a rise below 0, or values that are not finite.
-    let known = rise > 0.0 && virial > 0.0 && power.is_finite();
-    let share = if known { (power / POWERS.0).ln() / (POWERS.1 / POWERS.0).ln() } else { 0.0 };
-    rise * (0.5 * power).powf(share.clamp(0.0, 1.0))
+    let share = (2.0 * growth / POWERS.0).ln() / (POWERS.1 / POWERS.0).ln();
+    // A few pilots can have any signs: then, too, the rise counts.
+    if share > 0.0 && growth.is_finite() { growth.powf(share.min(1.0)) } else { 1.0 }
 }
 
 /// Which average over the pilot draws.
