@@ -131,14 +131,16 @@ fn a_killed_run_goes_on_with_the_same_bits_on_any_number_of_threads() {
     assert!(html.starts_with("<!doctype html>") && html.contains("riem-la, calibrated"));
     assert!(html.contains("<svg"), "figures are drawn");
 
-    // Killed when the log of the paper's geodesics has a few draws, then when the strength of the
-    // other preset has just been found.
+    // Killed when the log of the paper's geodesics has a few draws, then when the search for the strength of
+    // the other preset has made a trial, then when it has just been found.
     let killed = scratch.0.join("killed");
     let place = killed.join("samples/pinwheel/seed-0/optimized");
     // Header and two records of 605 weights.
     let some_draws = || fs::metadata(place.join("paper/riem-la.log")).is_ok_and(|m| m.len() > 2 * 8 * 605);
     let strength = || place.join("calibrated/riem-la.strength.json").is_file();
-    let kills: [(&dyn Fn() -> bool, &[&str]); 2] = [(&some_draws, &[]), (&strength, &["--resume"])];
+    let trial = || place.join("calibrated/riem-la.strength.trials.json").is_file() || strength();
+    let kills: [(&dyn Fn() -> bool, &[&str]); 3] =
+        [(&some_draws, &[]), (&trial, &["--resume"]), (&strength, &["--resume"])];
     for (ready, more) in kills {
         let mut child =
             reproduce(&killed, &["--threads", "1"]).args(more).spawn().expect("the program starts");

@@ -1,12 +1,14 @@
-//! The strength of a metric, searched for once and kept in a file: a resumed run does not search again.
+//! The strength of a metric, searched for once and kept in a file: a resumed run does not search again, and
+//! a search that was killed goes on after its last trial.
 
-use std::path::Path;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use riemla::geometry::Counters;
-use riemla::posterior::{Draw, Posterior, SearchStatus, Trial};
-use riemla_files::json::write_json;
+use riemla::posterior::{Posterior, SearchControl, SearchStatus, Trial};
+use riemla_files::json::{read_json, write_json};
 use serde::{Deserialize, Serialize};
 
 /// The strength that a rule found, and what the search cost.
@@ -16,13 +18,11 @@ pub struct FoundStrength {
     pub strength: f64,
     /// How the search ended.
     pub status: SearchStatus,
-    /// Virial ratio of the pilots there.
-    pub virial_ratio: Option<f64>,
     /// What was tried: strength, and the ratio there unless it was not finite.
     pub trials: Vec<(f64, Option<f64>)>,
     /// What it cost.
     pub counters: Counters,
-    /// Seconds it took.
+    /// Seconds it took, all parts together.
     pub seconds: f64,
 }
 
@@ -32,9 +32,39 @@ pub struct Settled {
     pub posterior: Posterior,
     /// How its strength was found, if by a rule.
     pub found: Option<FoundStrength>,
-    /// The pilots of a search just made: draws 0, 1, … at this strength, with the bits that drawing them
-    /// again would give.
-    pub pilots: Vec<Draw>,
+}
+
+/// What is kept of a search while it goes on.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Unfinished {
+    seconds: f64,
+    trials: Vec<KeptTrial>,
+}
+
+/// A trial; JSON has no infinite numbers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct KeptTrial {
+    strength: f64,
+    value: Option<f64>,
+    error: Option<f64>,
+    finished: usize,
+    counters: Counters,
+}
+
+impl From<&Trial> for KeptTrial {
+    fn from(trial: &Trial) -> Self {
+        let Trial { strength, value, error, finished, counters } = *trial;
+        let [value, error] = [value, error].map(|number| Some(number).filter(|number| number.is_finite()));
+        Self { strength, value, error, finished, counters }
+    }
+}
+
+impl From<&KeptTrial> for Trial {
+    fn from(kept: &KeptTrial) -> Self {
+        let &KeptTrial { strength, value, error, finished, counters } = kept;
+        let value = value.unwrap_or(f64::INFINITY);
+        Self { strength, value, error: error.unwrap_or(f64::NAN), finished, counters }
+    }
 }
 
 /// Applies the rule of a posterior, or reads from `file` what it found before. `Error::Stopped` if
@@ -46,47 +76,69 @@ pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
     stop: &AtomicBool,
 ) -> Result<Settled, E> {
     if !posterior.config().method.is_riemannian() || posterior.config().strength.fixed().is_some() {
-        return Ok(Settled { posterior, found: None, pilots: Vec::new() });
+        return Ok(Settled { posterior, found: None });
     }
-    if let Some(found) = read(file)? {
+    if file.is_file() {
+        let found: FoundStrength = read_json(file)?;
+        forget(&kept_file(file));
         let posterior = posterior.with_strength(found.strength)?;
-        return Ok(Settled { posterior, found: Some(found), pilots: Vec::new() });
+        return Ok(Settled { posterior, found: Some(found) });
     }
-    let begun = Instant::now();
-    let Some(calibration) = posterior.calibration_until(seed, Some(stop))? else {
-        return Ok(Settled { posterior, found: None, pilots: Vec::new() });
+    let Some(found) = search::<E>(&posterior, seed, &kept_file(file), stop)? else {
+        return Ok(Settled { posterior, found: None });
     };
+    write_json(file, &found)?;
+    forget(&kept_file(file));
+    let posterior = posterior.with_strength(found.strength)?;
+    Ok(Settled { posterior, found: Some(found) })
+}
+
+/// Removes the trials of a search that is finished. If that fails they are in nobody's way.
+fn forget(kept: &Path) {
+    let _ = std::fs::remove_file(kept);
+}
+
+/// Where the trials of an unfinished search are.
+fn kept_file(file: &Path) -> PathBuf {
+    file.with_extension("trials.json")
+}
+
+/// The search, from the trials in `file` on.
+fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
+    posterior: &Posterior,
+    seed: u64,
+    file: &Path,
+    stop: &AtomicBool,
+) -> Result<Option<FoundStrength>, E> {
+    let before = if file.is_file() { read_json(file)? } else { Unfinished::default() };
+    let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
+    let (begun, spent) = (Instant::now(), before.seconds);
+    let seconds = || spent + begun.elapsed().as_secs_f64();
+    let state = RefCell::new((before, None));
+    let progress = |trial: &Trial| {
+        let (unfinished, failure) = &mut *state.borrow_mut();
+        unfinished.seconds = seconds();
+        unfinished.trials.push(trial.into());
+        *failure = write_json(file, unfinished).err();
+    };
+    let control = SearchControl { stop: Some(stop), known: &known, progress: Some(&progress) };
+    let calibration = posterior.calibration_with(seed, control)?;
+    if let (_, Some(failure)) = state.into_inner() {
+        return Err(failure.into());
+    }
+    let Some(calibration) = calibration else { return Ok(None) };
     if calibration.status == SearchStatus::Stopped {
         return Err(riemla::Error::Stopped { what: "the strength was found".into() }.into());
     }
-    let found = FoundStrength {
+    Ok(Some(FoundStrength {
         strength: calibration.strength,
         status: calibration.status,
-        virial_ratio: Some(calibration.virial_ratio).filter(|ratio| ratio.is_finite()),
         trials: calibration.trials.iter().map(tried).collect(),
         counters: calibration.counters,
-        seconds: begun.elapsed().as_secs_f64(),
-    };
-    write_json(file, &found)?;
-    let posterior = posterior.with_strength(found.strength)?;
-    Ok(Settled { posterior, found: Some(found), pilots: calibration.draws.clone() })
+        seconds: seconds(),
+    }))
 }
 
 fn tried(trial: &Trial) -> (f64, Option<f64>) {
     (trial.strength, Some(trial.value).filter(|value| value.is_finite()))
-}
-
-fn read(path: &Path) -> Result<Option<FoundStrength>, riemla_files::Error> {
-    let file = path.display().to_string();
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(riemla_files::Error::Io { file, action: "read it", source }),
-    };
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| riemla_files::Error::Json {
-        file,
-        line: error.line(),
-        column: error.column(),
-        message: error.to_string(),
-    })
 }

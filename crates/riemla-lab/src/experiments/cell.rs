@@ -49,7 +49,7 @@ pub struct Wanted<'a> {
 /// Takes the draws that are missing and returns all.
 pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
     make_parent(&wanted.paths.calibration)?;
-    let Settled { posterior, found, pilots } =
+    let Settled { posterior, found } =
         match settle(posterior, wanted.seed, &wanted.paths.calibration, wanted.stop) {
             Err(ExperimentError::Library(riemla::Error::Stopped { .. })) => {
                 return Err(ExperimentError::Interrupted);
@@ -77,7 +77,6 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
     }
     make_parent(&wanted.paths.log)?;
     let mut store = SampleStore::open(&wanted.paths.log, &run)?;
-    pilots.iter().filter(|draw| draw.index < wanted.samples).try_for_each(|draw| store.append(draw))?;
     let missing = store.missing(wanted.samples);
     (drawn.failed, drawn.stopped) = take(&posterior, wanted, &mut store, &missing)?;
     drawn.draws = store.read_all()?;

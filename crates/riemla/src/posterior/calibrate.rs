@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::search::{self, Estimate, SearchStatus};
 use super::strength::growth_factor;
-use super::{Draw, MetricChoice, Posterior, Statistic, Strength};
+use super::{MetricChoice, Posterior, Statistic, Strength};
 use crate::error::stop_requested;
 use crate::geometry::{ConstrainedLeapfrog, Counters, Geodesic, Integrator, Status};
 use crate::linalg::vector::{dot, norm};
@@ -32,8 +32,23 @@ pub struct Trial {
     pub strength: f64,
     /// What the rule looks at: a ratio that should be 1, or the held-out score.
     pub value: f64,
+    /// Standard error of a ratio.
+    pub error: f64,
     /// Pilot geodesics that reached their end.
     pub finished: usize,
+    /// What it cost.
+    pub counters: Counters,
+}
+
+/// Interruption of a search, and going on with one that was interrupted.
+#[derive(Default, Clone, Copy)]
+pub struct SearchControl<'a> {
+    /// Once set, the search is given up.
+    pub stop: Option<&'a AtomicBool>,
+    /// Trials of the same search that were made before: they are not made again.
+    pub known: &'a [Trial],
+    /// Called after every new trial.
+    pub progress: Option<&'a dyn Fn(&Trial)>,
 }
 
 /// A strength found by a rule.
@@ -45,14 +60,10 @@ pub struct Calibration {
     pub strength: f64,
     /// How the search ended.
     pub status: SearchStatus,
-    /// Virial ratio of the pilot draws at that strength.
-    pub virial_ratio: f64,
     /// The strengths tried, in order.
     pub trials: Vec<Trial>,
-    /// What the search cost, without the pilot draws at the strength found.
+    /// What the trials cost together.
     pub counters: Counters,
-    /// The pilot draws at the strength found: draws 0, 1, … of the seed.
-    pub draws: Vec<Draw>,
 }
 
 /// Step tolerance of the search: the loss level of a draw needs less accuracy than its place.
@@ -74,7 +85,7 @@ fn coarse(integrator: &Integrator) -> Integrator {
 }
 
 /// Applies the posterior's rule under `seed`.
-pub(super) fn calibrate(posterior: &Posterior, seed: u64, stop: Option<&AtomicBool>) -> Result<Calibration> {
+pub(super) fn calibrate(posterior: &Posterior, seed: u64, control: SearchControl<'_>) -> Result<Calibration> {
     let rule = posterior.config().strength;
     let built;
     let loss = match posterior.objective() {
@@ -86,7 +97,7 @@ pub(super) fn calibrate(posterior: &Posterior, seed: u64, stop: Option<&AtomicBo
     };
     let pilots = Pilots::new(posterior, loss, seed)?;
     let natural = pilots.natural_strength();
-    let mut search = Search { pilots, rule, stop, trials: Vec::new(), counters: Counters::default() };
+    let mut search = Search { pilots, rule, control, trials: Vec::new() };
     let scaled = |(x, status): (f64, SearchStatus)| (natural * x, status);
     let (strength, status) = match rule {
         Strength::Fixed(strength) => (strength, SearchStatus::Converged),
@@ -101,18 +112,11 @@ pub(super) fn calibrate(posterior: &Posterior, seed: u64, stop: Option<&AtomicBo
             scaled(search::root(|x| search.trial(natural * x)))
         }
     };
-    // The pilots that fail under the policy will be reported when they are drawn.
-    let mut draws: Vec<Draw> = Vec::new();
-    if status != SearchStatus::Stopped {
-        let indices: Vec<u64> = (0..rule.pilots() as u64).collect();
-        let draw = |&index: &u64| posterior.draw_geodesic(seed, index, strength, stop).ok();
-        draws = indices.par_iter().with_max_len(1).filter_map(draw).collect();
-    }
-    let status = if stop_requested(stop) { SearchStatus::Stopped } else { status };
-    let ends: Vec<&[f64]> = draws.iter().map(|draw| draw.theta.as_slice()).collect();
-    let virial_ratio = posterior.virial_ratio(&ends)?;
-    let Search { trials, counters, .. } = search;
-    Ok(Calibration { rule, strength, status, virial_ratio, trials, counters, draws })
+    let status = if stop_requested(control.stop) { SearchStatus::Stopped } else { status };
+    let trials = search.trials;
+    let mut counters = Counters::default();
+    trials.iter().for_each(|trial| counters += trial.counters);
+    Ok(Calibration { rule, strength, status, trials, counters })
 }
 
 /// The draws that a rule looks at: the same tangents and batches at every strength.
@@ -196,31 +200,45 @@ struct Height {
 struct Search<'a> {
     pilots: Pilots<'a>,
     rule: Strength,
-    stop: Option<&'a AtomicBool>,
+    control: SearchControl<'a>,
     trials: Vec<Trial>,
-    counters: Counters,
 }
 
 impl Search<'_> {
     /// What the rule looks at, at one strength; `None` if a stop was requested.
     fn trial(&mut self, strength: f64) -> Option<Estimate> {
-        if stop_requested(self.stop) {
+        let known = self.control.known.iter().find(|trial| trial.strength == strength);
+        let trial = match known {
+            Some(&trial) => trial,
+            None => {
+                let trial = self.run(strength)?;
+                self.control.progress.inspect(|progress| progress(&trial));
+                trial
+            }
+        };
+        self.trials.push(trial);
+        Some(Estimate { value: trial.value, error: trial.error })
+    }
+
+    /// Pilots at one strength, in waves until they tell enough.
+    fn run(&self, strength: f64) -> Option<Trial> {
+        let stop = self.control.stop;
+        if stop_requested(stop) {
             return None;
         }
         let mut geodesics = Vec::new();
         loop {
             let wave = geodesics.len()..self.next_wave(geodesics.len());
-            geodesics.extend(self.pilots.run(wave, strength, self.stop));
-            if stop_requested(self.stop) {
+            geodesics.extend(self.pilots.run(wave, strength, stop));
+            if stop_requested(stop) {
                 return None;
             }
             let ends = self.ends(&geodesics);
             let estimate = self.estimate(&ends);
             if estimate.is_enough() || geodesics.len() == self.pilots.pilots.len() {
-                let finished = ends.len();
-                self.count(&geodesics, finished);
-                self.trials.push(Trial { strength, value: estimate.value, finished });
-                return Some(estimate);
+                let (Estimate { value, error }, finished) = (estimate, ends.len());
+                let counters = self.cost(&geodesics, finished);
+                return Some(Trial { strength, value, error, finished, counters });
             }
         }
     }
@@ -242,12 +260,14 @@ impl Search<'_> {
             .collect()
     }
 
-    fn count(&mut self, geodesics: &[Option<Geodesic>], finished: usize) {
-        geodesics.iter().flatten().for_each(|geodesic| self.counters += geodesic.counters);
+    fn cost(&self, geodesics: &[Option<Geodesic>], finished: usize) -> Counters {
+        let mut counters = Counters::default();
+        geodesics.iter().flatten().for_each(|geodesic| counters += geodesic.counters);
         match self.rule {
-            Strength::HeldOut { .. } => self.counters.values += finished,
-            _ => self.counters.gradients += finished,
+            Strength::HeldOut { .. } => counters.values += finished,
+            _ => counters.gradients += finished,
         }
+        counters
     }
 
     /// The ratio or score of finished pilots. None finished means that the metric is too strong to

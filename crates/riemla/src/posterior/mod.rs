@@ -21,7 +21,7 @@ mod search;
 mod strength;
 mod warnings;
 
-pub use calibrate::{Calibration, Trial};
+pub use calibrate::{Calibration, SearchControl, Trial};
 pub use config::{BatchPlan, Method, MetricChoice, PosteriorConfig, Unfinished};
 pub use draw::{Draw, GeodesicSummary};
 pub use sampler::{Control, Posterior, Validation};

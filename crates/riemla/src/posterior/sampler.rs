@@ -7,7 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::geodesics::GeodesicLoss;
-use super::{Calibration, Draw, Method, MetricChoice, PosteriorConfig, SampleSet, SearchStatus, Strength};
+use super::{
+    Calibration, Draw, Method, MetricChoice, PosteriorConfig, SampleSet, SearchControl, SearchStatus,
+    Strength,
+};
 use crate::curvature::Laplace;
 use crate::data::{Dataset, draw_batch};
 use crate::error::stop_requested;
@@ -114,14 +117,15 @@ impl Posterior {
     ///
     /// The search runs once per seed and is remembered. Nothing but the seed matters to it.
     pub fn calibration(&self, seed: u64) -> Result<Option<Arc<Calibration>>> {
-        self.calibration_until(seed, None)
+        self.calibration_with(seed, SearchControl::default())
     }
 
-    /// As [`Posterior::calibration`], given up with the status `Stopped` once `stop` is set.
-    pub fn calibration_until(
+    /// As [`Posterior::calibration`], given up with the status `Stopped` once `control.stop` is set, and
+    /// going on after the trials that are known.
+    pub fn calibration_with(
         &self,
         seed: u64,
-        stop: Option<&AtomicBool>,
+        control: SearchControl<'_>,
     ) -> Result<Option<Arc<Calibration>>> {
         let rule = self.config.strength.fixed().is_none() && self.config.metric != MetricChoice::Fisher;
         if !(self.config.method.is_riemannian() && rule) {
@@ -132,7 +136,7 @@ impl Posterior {
             return Ok(Some(found.clone()));
         }
         // Not under the lock: two threads may do the same work, but none waits inside a pool.
-        let found = Arc::new(super::calibrate::calibrate(self, seed, stop)?);
+        let found = Arc::new(super::calibrate::calibrate(self, seed, control)?);
         if found.status != SearchStatus::Stopped {
             known().insert(seed, found.clone());
         }
@@ -153,15 +157,15 @@ impl Posterior {
                 Ok(Draw { index, theta, geodesic: None })
             }
             Method::RiemLa | Method::LinRiemLa => {
-                let Some(calibration) = self.calibration_until(seed, stop)? else {
+                let control = SearchControl { stop, ..SearchControl::default() };
+                let Some(calibration) = self.calibration_with(seed, control)? else {
                     let strength = self.config.strength.fixed().unwrap_or(1.0);
                     return self.draw_geodesic(seed, index, strength, stop);
                 };
                 if calibration.status == SearchStatus::Stopped {
                     return Err(Error::Stopped { what: "the strength was found".into() });
                 }
-                let pilot = calibration.draws.iter().find(|pilot| pilot.index == index).cloned();
-                pilot.map_or_else(|| self.draw_geodesic(seed, index, calibration.strength, stop), Ok)
+                self.draw_geodesic(seed, index, calibration.strength, stop)
             }
         }
     }
@@ -183,7 +187,7 @@ impl Posterior {
             stopped: false,
             calibration: None,
         };
-        match self.calibration_until(seed, control.stop) {
+        match self.calibration_with(seed, SearchControl { stop: control.stop, ..SearchControl::default() }) {
             Ok(found) => set.calibration = found,
             Err(error) => {
                 set.failed = indices.iter().map(|&index| (index, error.clone())).collect();

@@ -49,8 +49,7 @@ impl Geodesics {
         Ok(Self { posterior, settings: settings.clone(), seed: config.seed, name: config.set_name() })
     }
 
-    /// The posterior at the strength that its rule finds; found once per set, then kept in a file. The
-    /// pilots of the search are draws.
+    /// The posterior at the strength that its rule finds; found once per set, then kept in a file.
     fn settled(self, keeper: &Keeper<'_>) -> Result<Posterior> {
         keeper.watch.begin("choosing the strength of the metric", 0);
         let file = keeper.set.join(STRENGTH_FILE);
@@ -63,7 +62,6 @@ impl Geodesics {
         if let Some(found) = &settled.found {
             keeper.watch.note(&format!("strength of the metric: {:.4}", found.strength));
         }
-        settled.pilots.iter().filter(|draw| draw.index < keeper.samples).for_each(|draw| keeper.keep(draw));
         Ok(settled.posterior)
     }
 }
