@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use riemla::geometry::Counters;
 use riemla::posterior::{Posterior, SearchControl, SearchStatus, Trial};
-use riemla_files::json::{read_json, write_json};
+use riemla_files::json::write_json;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The strength that a rule found, and what the search cost.
@@ -78,8 +79,7 @@ pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
     if !posterior.config().method.is_riemannian() || posterior.config().strength.fixed().is_some() {
         return Ok(Settled { posterior, found: None });
     }
-    if file.is_file() {
-        let found: FoundStrength = read_json(file)?;
+    if let Some(found) = read::<FoundStrength>(file)? {
         forget(&kept_file(file));
         let posterior = posterior.with_strength(found.strength)?;
         return Ok(Settled { posterior, found: Some(found) });
@@ -110,7 +110,7 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
     file: &Path,
     stop: &AtomicBool,
 ) -> Result<Option<FoundStrength>, E> {
-    let before = if file.is_file() { read_json(file)? } else { Unfinished::default() };
+    let before = read::<Unfinished>(file)?.unwrap_or_default();
     let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
     let (begun, spent) = (Instant::now(), before.seconds);
     let seconds = || spent + begun.elapsed().as_secs_f64();
@@ -141,4 +141,20 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
 
 fn tried(trial: &Trial) -> (f64, Option<f64>) {
     (trial.strength, Some(trial.value).filter(|value| value.is_finite()))
+}
+
+/// A file of ours, which has no version of its own: it belongs to the run beside it. None if there is none.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, riemla_files::Error> {
+    let file = path.display().to_string();
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(riemla_files::Error::Io { file, action: "read it", source }),
+    };
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| riemla_files::Error::Json {
+        file,
+        line: error.line(),
+        column: error.column(),
+        message: error.to_string(),
+    })
 }
