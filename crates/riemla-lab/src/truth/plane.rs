@@ -8,7 +8,7 @@ use riemla::geometry::{
     Geodesic, Integrator, Status, corrected_exponential_map_until, exponential_map_until,
 };
 use riemla::objective::Objective;
-use riemla::posterior::{growth_factor, virial_ratio};
+use riemla::posterior::{Statistic, growth_factor, virial_ratio};
 use riemla::random::{Purpose, fill_normal, stream};
 
 use super::contender::Contender;
@@ -70,7 +70,7 @@ impl Plane {
         if wanted.stop.load(Ordering::Relaxed) { Err(ExperimentError::Interrupted) } else { Ok(found) }
     }
 
-    /// What a rule wants to be 1; it falls with the strength.
+    /// What a rule wants to be 1; it falls with the strength. NaN if no geodesic ended, which is not above 1.
     fn ratio(&self, rule: Rule, geodesics: &[Geodesic]) -> f64 {
         let ends = geodesics.iter().filter(|geodesic| geodesic.status == Status::Reached);
         let lowest = self.density.value(&self.mode);
@@ -79,14 +79,15 @@ impl Plane {
         let virial = |end: &[f64]| virial_ratio(&self.density, &self.mode, &[end]);
         let (rises, virials): (Vec<f64>, Vec<f64>) =
             ends.map(|geodesic| (rise(&geodesic.end), virial(&geodesic.end))).unzip();
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let mean = |values: &[f64]| Statistic::Mean.of(values);
         match rule {
             Rule::LossRise => mean(&rises),
             Rule::Typical => {
-                let growth = virials.iter().zip(&rises).map(|(virial, rise)| virial / rise).collect();
-                growth_factor(median(growth)) * mean(&rises)
+                let growth: Vec<f64> =
+                    virials.iter().zip(&rises).map(|(virial, rise)| virial / rise).collect();
+                growth_factor(Statistic::Median.of(&growth)) * mean(&rises)
             }
-            Rule::VirialMedian => median(virials),
+            Rule::VirialMedian => Statistic::Median.of(&virials),
             _ => mean(&virials),
         }
     }
@@ -132,12 +133,6 @@ impl Plane {
         }
         Ok(Some(drawn))
     }
-}
-
-/// The middle one; 0 of none.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 impl Target for Plane {

@@ -222,22 +222,32 @@ impl Search<'_> {
 
     /// Pilots at one strength, in waves until they tell enough.
     fn run(&self, strength: f64) -> Option<Trial> {
-        let stop = self.control.stop;
-        if stop_requested(stop) {
-            return None;
-        }
-        let mut geodesics = Vec::new();
+        let (stop, all) = (self.control.stop, self.pilots.pilots.len());
+        let (mut done, mut finished, mut counters) = (0, 0, Counters::default());
+        let mut heights = Vec::new();
         loop {
-            let wave = geodesics.len()..self.next_wave(geodesics.len());
-            geodesics.extend(self.pilots.run(wave, strength, stop));
             if stop_requested(stop) {
                 return None;
             }
-            let ends = self.ends(&geodesics);
-            let estimate = self.estimate(&ends);
-            if estimate.is_enough() || geodesics.len() == self.pilots.pilots.len() {
-                let (Estimate { value, error }, finished) = (estimate, ends.len());
-                let counters = self.cost(&geodesics, finished);
+            let wave = done..self.next_wave(done);
+            let geodesics = self.pilots.run(wave.clone(), strength, stop);
+            if stop_requested(stop) {
+                return None;
+            }
+            geodesics.iter().flatten().for_each(|geodesic| counters += geodesic.counters);
+            let ends = self.ends(wave.start, &geodesics);
+            finished += ends.len();
+            let estimate = if let Strength::HeldOut { .. } = self.rule {
+                counters.values += ends.len();
+                self.score(&ends)
+            } else {
+                counters.gradients += ends.len();
+                heights.extend(ends.iter().map(|(pilot, end)| self.pilots.height(pilot, end)));
+                self.ratio(&heights)
+            };
+            done = wave.end;
+            if estimate.is_enough() || done == all {
+                let Estimate { value, error } = estimate;
                 return Some(Trial { strength, value, error, finished, counters });
             }
         }
@@ -250,9 +260,9 @@ impl Search<'_> {
         if matches!(self.rule, Strength::HeldOut { .. }) { all } else { (done + WAVE).min(all) }
     }
 
-    /// The pilots that reached their ends.
-    fn ends<'g>(&self, geodesics: &'g [Option<Geodesic>]) -> Vec<(&Pilot, &'g [f64])> {
-        let pairs = self.pilots.pilots.iter().zip(geodesics);
+    /// Of the pilots from `first` on, those that reached their ends.
+    fn ends<'g>(&self, first: usize, geodesics: &'g [Option<Geodesic>]) -> Vec<(&Pilot, &'g [f64])> {
+        let pairs = self.pilots.pilots[first..].iter().zip(geodesics);
         pairs
             .filter_map(|(pilot, geodesic)| Some((pilot, geodesic.as_ref()?)))
             .filter(|(_, geodesic)| geodesic.status == Status::Reached)
@@ -260,40 +270,29 @@ impl Search<'_> {
             .collect()
     }
 
-    fn cost(&self, geodesics: &[Option<Geodesic>], finished: usize) -> Counters {
-        let mut counters = Counters::default();
-        geodesics.iter().flatten().for_each(|geodesic| counters += geodesic.counters);
-        match self.rule {
-            Strength::HeldOut { .. } => counters.values += finished,
-            _ => counters.gradients += finished,
-        }
-        counters
+    /// The held-out score of finished pilots.
+    fn score(&self, ends: &[(&Pilot, &[f64])]) -> Estimate {
+        let thetas: Vec<&[f64]> = ends.iter().map(|(_, end)| *end).collect();
+        let score = self.pilots.posterior.validation().filter(|_| !thetas.is_empty());
+        Estimate { value: score.map_or(f64::INFINITY, |score| score(&thetas)), error: 0.0 }
     }
 
-    /// The ratio or score of finished pilots. None finished means that the metric is too strong to
-    /// integrate; a loss that is not finite means that it is too weak to keep the draws in its domain.
-    fn estimate(&self, ends: &[(&Pilot, &[f64])]) -> Estimate {
+    /// The ratio of finished pilots. None finished means that the metric is too strong to integrate; a
+    /// loss that is not finite means that it is too weak to keep the draws in its domain.
+    fn ratio(&self, heights: &[Height]) -> Estimate {
         let k = self.pilots.posterior.laplace().subset().len() as f64;
-        let heights =
-            || -> Vec<Height> { ends.iter().map(|(pilot, end)| self.pilots.height(pilot, end)).collect() };
-        let rise = |heights: &[Height]| average(Statistic::Mean, k, heights, |height| height.rise);
+        let rise = || average(Statistic::Mean, k, heights, |height| height.rise);
         match self.rule {
-            Strength::Virial { statistic, .. } => average(statistic, k, &heights(), |height| height.virial),
-            Strength::LossRise { .. } => rise(&heights()),
+            Strength::Virial { statistic, .. } => average(statistic, k, heights, |height| height.virial),
+            Strength::LossRise { .. } => rise(),
             Strength::Typical { .. } => {
-                let heights = heights();
                 let growth: Vec<f64> = heights.iter().map(|height| height.virial / height.rise).collect();
                 // The median: otherwise the virial of a single far pilot would decide for all.
                 let factor = growth_factor(Statistic::Median.of(&growth));
-                let Estimate { value, error } = rise(&heights);
+                let Estimate { value, error } = rise();
                 Estimate { value: factor * value, error: factor * error }
             }
-            Strength::HeldOut { .. } => {
-                let thetas: Vec<&[f64]> = ends.iter().map(|(_, end)| *end).collect();
-                let score = self.pilots.posterior.validation().filter(|_| !thetas.is_empty());
-                Estimate { value: score.map_or(f64::INFINITY, |score| score(&thetas)), error: 0.0 }
-            }
-            Strength::Fixed(_) => Estimate { value: 1.0, error: 0.0 },
+            Strength::Fixed(_) | Strength::HeldOut { .. } => Estimate { value: 1.0, error: 0.0 },
         }
     }
 }

@@ -71,7 +71,7 @@ pub enum Statistic {
 
 impl Statistic {
     /// The average of the values; NaN of none.
-    pub(super) fn of(self, values: &[f64]) -> f64 {
+    pub fn of(self, values: &[f64]) -> f64 {
         match self {
             Statistic::Mean => values.iter().sum::<f64>() / values.len() as f64,
             Statistic::Median => median(values),
