@@ -53,11 +53,12 @@ fn table(
         }
     });
     let place = |score| Place { train_set, test_set, prior, score };
+    let most = Extent::largest(&here);
     let mut table = TextTable {
         corner: "method".into(),
         columns: scores.iter().map(|score| (*score).to_string()).collect(),
         rows: Vec::new(),
-        caption: caption(&here, prior, train_set, test_set),
+        caption: caption(&here, most, prior, train_set, test_set),
     };
     for method in MethodName::ALL {
         let presets: Vec<Preset> = match method.is_riemannian() {
@@ -66,24 +67,28 @@ fn table(
         };
         let mut compared = None;
         for preset in presets {
-            let cells: Vec<_> = scores.iter().map(|s| numbers.ours(place(s), method, preset)).collect();
-            if cells.iter().all(Option::is_none) {
+            let Some(row) = scores.iter().find_map(|s| numbers.row(place(s), method, preset)) else {
                 continue;
-            }
+            };
+            let cells: Vec<_> = scores.iter().map(|s| numbers.ours(place(s), method, preset)).collect();
             let text = cells.iter().zip(&scores).map(|(n, s)| n.map_or(String::new(), |n| shown(s, n)));
             let name = match preset {
                 Preset::Any => method.name().to_string(),
                 _ => format!("{}, {}", method.name(), preset.name()),
             };
-            table.rows.push((name, text.collect()));
+            table.rows.push((name + &Extent::of(row).remark(most), text.collect()));
             if matches!(preset, Preset::Any | Preset::Paper) {
                 compared = Some(cells);
             }
         }
         let published: Vec<_> = scores.iter().map(|s| numbers.published(place(s), method)).collect();
-        let Some(ours) = compared.filter(|_| published.iter().any(Option::is_some)) else { continue };
+        let there = here.iter().any(|row| row.method == method);
+        if !there || published.iter().all(Option::is_none) {
+            continue;
+        }
         let text = published.iter().zip(&scores).map(|(n, s)| n.map_or(String::new(), |n| shown(s, n)));
         table.rows.push(("↳ published".into(), text.collect()));
+        let Some(ours) = compared else { continue };
         let apart = ours.iter().zip(&published).zip(&scores).map(|((o, p), score)| {
             o.zip(*p).map_or(String::new(), |(o, p)| shown_distance(distance(place(score), o, p)))
         });
@@ -92,17 +97,57 @@ fn table(
     table
 }
 
-fn caption(rows: &[&&ResultRow], prior: PriorName, train_set: &str, test_set: &str) -> String {
+/// From how much a row comes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Extent {
+    seeds: usize,
+    /// None of the trained weights, which are not drawn.
+    draws: Option<u64>,
+}
+
+impl Extent {
+    fn of(row: &ResultRow) -> Self {
+        Self { seeds: row.seeds, draws: (row.method != MethodName::Map).then_some(row.samples) }
+    }
+
+    fn largest(rows: &[&&ResultRow]) -> Self {
+        let all = || rows.iter().map(|row| Self::of(row));
+        Self { seeds: all().map(|e| e.seeds).max().unwrap_or(0), draws: all().filter_map(|e| e.draws).max() }
+    }
+
+    /// What a row says that has less than the `most` of its table.
+    fn remark(self, most: Self) -> String {
+        let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let seeds = (self.seeds < most.seeds).then(|| count(self.seeds as u64, "seed"));
+        let draws = self.draws.filter(|_| self.draws < most.draws).map(|n| count(n, "draw"));
+        let parts: Vec<String> = seeds.into_iter().chain(draws).collect();
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+    }
+}
+
+fn caption(rows: &[&&ResultRow], most: Extent, prior: PriorName, train_set: &str, test_set: &str) -> String {
     let sets = if train_set == test_set {
         train_set.to_string()
     } else {
         format!("trained on {train_set}, asked about {test_set}")
     };
-    let least = |of: fn(&ResultRow) -> u64| {
-        let all = rows.iter().filter(|row| row.method != MethodName::Map).map(|row| of(row));
-        let (low, high) = all.fold((u64::MAX, 0), |(low, high), n| (low.min(n), high.max(n)));
-        if low >= high { high.to_string() } else { format!("{low} to {high}") }
-    };
-    let (seeds, samples) = (least(|row| row.seeds as u64), least(|row| row.samples));
-    format!("{sets}, prior {}; seeds: {seeds}, draws per posterior: {samples}.", prior.name())
+    let draws = most.draws.map_or(String::new(), |n| format!(", draws per posterior: {n}"));
+    let less = rows.iter().any(|row| !Extent::of(row).remark(most).is_empty());
+    let less = if less { "; rows with fewer say so" } else { "" };
+    format!("{sets}, prior {}; seeds: {}{draws}{less}.", prior.name(), most.seeds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_what_it_has_less_of() {
+        let most = Extent { seeds: 3, draws: Some(25) };
+        assert_eq!(most.remark(most), "");
+        assert_eq!(Extent { seeds: 1, draws: Some(10) }.remark(most), " (1 seed, 10 draws)");
+        assert_eq!(Extent { seeds: 3, draws: Some(1) }.remark(most), " (1 draw)");
+        assert_eq!(Extent { seeds: 2, draws: None }.remark(most), " (2 seeds)");
+        assert_eq!(Extent { seeds: 3, draws: None }.remark(most), "");
+    }
 }
