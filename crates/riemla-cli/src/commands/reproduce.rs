@@ -40,7 +40,7 @@ the report of what is there; --resume goes on with the same bits as if nothing h
 ///   results.csv   means over seeds, with the columns of the paper's numbers and diagnostics
 ///   runs.jsonl    one line per posterior and seed: settings, scores, counters
 ///   report.html   tables beside the paper's, figures, claims; one file for the browser
-///   results.md    the tables as text
+///   results.md    the tables as text; figures.md and figures/ the figures as files
 ///   samples/      every draw; fits/ every trained network; experiments/ what was run
 ///   truth.*       of `truth`: truth.csv, truth.jsonl, truth.md, truth.html; draws in truth/
 #[derive(Debug, Args)]

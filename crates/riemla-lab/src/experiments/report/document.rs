@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::plot::{escape, standalone};
 use crate::report::{Cell, Column, Report, Table};
 
 /// A table of short texts.
@@ -23,7 +24,7 @@ pub enum Block {
     Text(String),
     /// A table.
     Table(TextTable),
-    /// Drawings side by side, with captions. Only in HTML.
+    /// Drawings side by side, with captions. In Markdown on a page of their own.
     Figures(Vec<(String, String)>),
 }
 
@@ -86,8 +87,7 @@ pub fn markdown(title: &str, sections: &[Section]) -> String {
     let mut text = format!("# {title}\n");
     for section in sections {
         let is_table = |block: &Block| matches!(block, Block::Table(_));
-        let is_figure = |block: &Block| matches!(block, Block::Figures(_));
-        if section.blocks.iter().any(is_figure) && !section.blocks.iter().any(is_table) {
+        if has_figures(section) && !section.blocks.iter().any(is_table) {
             continue;
         }
         let _ = write!(text, "\n## {}\n", section.title);
@@ -105,6 +105,55 @@ pub fn markdown(title: &str, sections: &[Section]) -> String {
         }
     }
     text
+}
+
+/// A page of figures in Markdown with the drawings that belong beside it.
+#[derive(Debug, Clone, Default)]
+pub struct Gallery {
+    /// The page.
+    pub markdown: String,
+    /// Path of each drawing, from the page, and the drawing.
+    pub drawings: Vec<(String, String)>,
+}
+
+/// The figures that [`markdown`] leaves out; none if there are no figures.
+pub fn gallery(title: &str, sections: &[Section]) -> Option<Gallery> {
+    let mut gallery = Gallery { markdown: format!("# {title}\n"), ..Gallery::default() };
+    for section in sections.iter().filter(|section| has_figures(section)) {
+        let name = section.title.strip_prefix("Figures: ").unwrap_or(&section.title);
+        let _ = write!(gallery.markdown, "\n## {name}\n\n{}\n", section.intro.trim());
+        let mut count = 0;
+        for block in &section.blocks {
+            match block {
+                Block::Text(paragraph) => gallery.markdown += &format!("\n{paragraph}\n"),
+                Block::Table(_) => {}
+                Block::Figures(figures) => {
+                    gallery.markdown.push('\n');
+                    for (svg, caption) in figures {
+                        count += 1;
+                        let path = format!("figures/{}-{count:02}.svg", slug(name));
+                        let alt = if caption.is_empty() { name } else { caption };
+                        // The drawings have no size of their own; Markdown's images neither.
+                        let alt = escape(alt);
+                        gallery.markdown += &format!("<img src=\"{path}\" alt=\"{alt}\" width=\"320\">\n");
+                        gallery.drawings.push((path, standalone(svg)));
+                    }
+                }
+            }
+        }
+    }
+    (!gallery.drawings.is_empty()).then_some(gallery)
+}
+
+fn has_figures(section: &Section) -> bool {
+    section.blocks.iter().any(|block| matches!(block, Block::Figures(_)))
+}
+
+/// A title as a part of file names: what stands before its first colon, in small letters and hyphens.
+fn slug(title: &str) -> String {
+    let start = title.split(':').next().unwrap_or_default().to_lowercase();
+    let words: Vec<&str> = start.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    words.join("-")
 }
 
 fn markdown_table(table: &TextTable) -> String {
@@ -140,5 +189,23 @@ mod tests {
         assert!(text.contains("| method | nll |\n|---|---|\n| la \\| x | 0.700 ± 0.003 |"), "{text}");
         let page = html("Title", vec![section]);
         assert!(page.contains("0.700 ± 0.003") && page.contains("A table."));
+    }
+
+    #[test]
+    fn a_gallery_has_every_figure_and_no_other_section() {
+        let figure = |name: &str| ("<svg></svg>".to_string(), name.to_string());
+        let mut maps = Section::new("Figures: Banana, in colour: maps", "What is seen.");
+        maps.push(Block::Figures(vec![figure("map"), figure("")]));
+        maps.push(Block::Text("prior fixed:".into()));
+        maps.push(Block::Figures(vec![figure("la")]));
+        let other = Section::new("Words", "");
+        let Gallery { markdown, drawings } = gallery("Title", &[maps, other]).expect("figures");
+        let paths: Vec<&str> = drawings.iter().map(|(path, _)| path.as_str()).collect();
+        let wanted = [1, 2, 3].map(|n| format!("figures/banana-in-colour-0{n}.svg"));
+        assert_eq!(paths, wanted);
+        assert!(markdown.contains("<img src=\"figures/banana-in-colour-01.svg\" alt=\"map\""), "{markdown}");
+        assert!(markdown.contains("What is seen.") && markdown.contains("prior fixed:"), "{markdown}");
+        assert!(!markdown.contains("Words") && drawings[0].1.contains("<style>"));
+        assert!(gallery("Title", &[Section::new("Words", "")]).is_none());
     }
 }

@@ -32,10 +32,12 @@ What is not as in the original: gradients have double precision; initial weights
 generator; the prior is optimised to the maximum of the marginal likelihood instead of by 100 steps of Adam. \
 The rows of banana, Snelson and pinwheel are those of the authors.";
 
+const FIGURES_TITLE: &str = "Riemannian Laplace approximations: the paper's figures";
+
 const STUDY_TITLE: &str = "The strength of the metric";
 
-/// Writes `results.csv`, `results.md` and `report.html` of a directory, and `strength.md` if there is a study
-/// of settings; returns where the page is.
+/// Writes `results.csv`, `results.md` and `report.html` of a directory, `figures.md` with its drawings if
+/// there are any, and `strength.md` if there is a study of settings; returns where the page is.
 pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
     let records = Records::open(out)?;
     let rows = result_rows(records.as_slice());
@@ -50,6 +52,10 @@ pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
     let mut sections = sections(&saved, &Numbers::new(&rows), &experiments);
     sections.extend(studies);
     write_text(&out.join("results.md"), &document::markdown(TITLE, &sections))?;
+    if let Some(gallery) = document::gallery(FIGURES_TITLE, &sections) {
+        gallery.drawings.iter().try_for_each(|(path, svg)| write_text(&out.join(path), svg))?;
+        write_text(&out.join("figures.md"), &gallery.markdown)?;
+    }
     let path = out.join("report.html");
     write_text(&path, &document::html(TITLE, sections))?;
     Ok(path)
