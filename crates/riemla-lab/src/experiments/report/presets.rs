@@ -163,7 +163,7 @@ fn reason(numbers: &Numbers<'_>, at: Place<'_>, method: MethodName) -> &'static 
         return "the paper has the same digits for the other prior: copied there";
     }
     match (method, at.train_set.contains("mnist"), at.prior) {
-        (method, ..) if method.is_riemannian() => "the published tolerances do not solve the equation",
+        (method, ..) if method.is_riemannian() => "the published tolerances do not solve it",
         (MethodName::Map, true, _) => "the choice of images, in part",
         (MethodName::La, true, PriorName::Fixed) => "the number of draws sets it",
         _ => "not known",
