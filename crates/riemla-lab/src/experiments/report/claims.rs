@@ -198,25 +198,16 @@ pub fn names(presets: &[Preset]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::super::record::DrawSummary;
+    use super::super::numbers::example;
     use super::*;
 
     #[test]
     fn the_default_is_held_against_the_best_published_number() {
         let row = |setting: Preset, mean, gradients| ResultRow {
-            experiment: "banana".into(),
-            study: false,
-            table: "banana".into(),
-            train_set: "banana".into(),
-            test_set: "banana".into(),
-            prior: PriorName::Optimized,
-            method: MethodName::RiemLa,
-            score: "nll".into(),
             mean,
-            standard_error: Some(0.001),
             setting: setting.into(),
-            seeds: 5,
-            samples: 100,
             draws: DrawSummary { gradients_per_sample: Some(gradients), ..DrawSummary::default() },
+            ..example("banana")
         };
         for (mean, verdict) in [(0.28, "yes: 0.280 ± 0.001"), (0.29, "no: 0.290 ± 0.001")] {
             let rows = [row(Preset::Calibrated, mean, 100.0), row(Preset::Converged, 0.31, 400.0)];

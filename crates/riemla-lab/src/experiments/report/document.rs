@@ -1,5 +1,6 @@
 //! What a report says, before it becomes HTML or Markdown.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::plot::{escape, standalone};
@@ -119,10 +120,11 @@ pub struct Gallery {
 /// The figures that [`markdown`] leaves out; none if there are no figures.
 pub fn gallery(title: &str, sections: &[Section]) -> Option<Gallery> {
     let mut gallery = Gallery { markdown: format!("# {title}\n"), ..Gallery::default() };
+    // Counted over sections, for copies of an experiment share its title.
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for section in sections.iter().filter(|section| has_figures(section)) {
         let name = section.title.strip_prefix("Figures: ").unwrap_or(&section.title);
         let _ = write!(gallery.markdown, "\n## {name}\n\n{}\n", section.intro.trim());
-        let mut count = 0;
         for block in &section.blocks {
             match block {
                 Block::Text(paragraph) => gallery.markdown += &format!("\n{paragraph}\n"),
@@ -130,7 +132,8 @@ pub fn gallery(title: &str, sections: &[Section]) -> Option<Gallery> {
                 Block::Figures(figures) => {
                     gallery.markdown.push('\n');
                     for (svg, caption) in figures {
-                        count += 1;
+                        let count = counts.entry(slug(name)).or_default();
+                        *count += 1;
                         let path = format!("figures/{}-{count:02}.svg", slug(name));
                         let alt = if caption.is_empty() { name } else { caption };
                         // The drawings have no size of their own; Markdown's images neither.
@@ -197,9 +200,10 @@ mod tests {
         let mut maps = Section::new("Figures: Banana, in colour: maps", "What is seen.");
         maps.push(Block::Figures(vec![figure("map"), figure("")]));
         maps.push(Block::Text("prior fixed:".into()));
-        maps.push(Block::Figures(vec![figure("la")]));
+        let mut copy = Section::new("Figures: Banana, in colour: a copy", "");
+        copy.push(Block::Figures(vec![figure("la")]));
         let other = Section::new("Words", "");
-        let Gallery { markdown, drawings } = gallery("Title", &[maps, other]).expect("figures");
+        let Gallery { markdown, drawings } = gallery("Title", &[maps, copy, other]).expect("figures");
         let paths: Vec<&str> = drawings.iter().map(|(path, _)| path.as_str()).collect();
         let wanted = [1, 2, 3].map(|n| format!("figures/banana-in-colour-0{n}.svg"));
         assert_eq!(paths, wanted);

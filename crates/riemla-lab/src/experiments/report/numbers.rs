@@ -25,6 +25,14 @@ pub struct Place<'a> {
     pub score: &'a str,
 }
 
+impl<'a> Place<'a> {
+    /// Where a row of ours stands.
+    pub fn of(row: &'a ResultRow) -> Self {
+        let ResultRow { train_set, test_set, prior, score, .. } = row;
+        Self { train_set, test_set, prior: *prior, score }
+    }
+}
+
 /// All numbers.
 pub struct Numbers<'a> {
     /// Ours.
@@ -104,6 +112,27 @@ pub fn shown(score: &str, number: Number) -> String {
 /// A distance as the tables print it.
 pub fn shown_distance(distance: Option<f64>) -> String {
     distance.map_or("–".into(), |d| if d.abs() < 100.0 { format!("{d:+.1}") } else { format!("{d:+.0}") })
+}
+
+/// A row to be changed by tests: RIEM-LA on a set of the same name as its experiment.
+#[cfg(test)]
+pub fn example(set: &str) -> ResultRow {
+    ResultRow {
+        experiment: set.into(),
+        study: false,
+        table: set.into(),
+        train_set: set.into(),
+        test_set: set.into(),
+        prior: PriorName::Optimized,
+        method: MethodName::RiemLa,
+        score: "nll".into(),
+        mean: 0.3,
+        standard_error: Some(0.001),
+        setting: Preset::Paper.into(),
+        seeds: 5,
+        samples: 100,
+        draws: Default::default(),
+    }
 }
 
 #[cfg(test)]
