@@ -37,6 +37,10 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn output(mut command: Command) -> Output {
+    output_of(&mut command)
+}
+
+fn output_of(command: &mut Command) -> Output {
     command.output().expect("the program starts")
 }
 
@@ -247,6 +251,11 @@ fn lists_and_mistakes() {
         (&["reproduce", "banana", "--seeds", "0"], 2, "--seeds"),
         (&["reproduce", "banana", "--preset", "fast"], 2, "calibrated"),
         (&["reproduce"], 2, "EXPERIMENT"),
+        (&["reproduce", "report"], 1, "takes one directory"),
+        (&["reproduce", "report", "no/such/directory"], 1, "no results"),
+        (&["reproduce", "list", "banana"], 1, "no further words"),
+        (&["reproduce", "truth", "banana"], 1, "by itself"),
+        (&["reproduce", "truth", "--seeds", "3"], 1, "no --seeds"),
         (&["data", "fetch", "imagenet"], 1, "fashion_mnist"),
         (&["data", "fetch"], 2, "NAME"),
     ] {
@@ -340,4 +349,52 @@ fn a_full_disk_leaves_nothing() {
     assert!(text(&failed.stderr).contains("cannot write it"), "{}", text(&failed.stderr));
     let left = fs::read_dir(scratch.0.join("data/kmnist")).map_or(0, Iterator::count);
     assert_eq!(left, 0, "a half-written file was left");
+}
+
+#[test]
+fn an_experiment_without_a_posterior_to_draw_is_no_success() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let out = folder.path().join("out");
+    let arguments = ["reproduce", "mnist", "--quick", "--prior", "fixed", "--out"];
+    let failed = output_of(riemla(&arguments).arg(&out));
+    assert_eq!(failed.status.code(), Some(1));
+    let message = text(&failed.stderr);
+    assert!(message.contains("nothing to run") && message.contains("optimized"), "{message}");
+}
+
+#[test]
+fn files_of_experiments_are_checked_before_anything_is_written() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let good = include_str!("../../../experiments/logistic.toml");
+    for (from, to, words) in [
+        ("name = \"logistic\"", "name = \"../logistic\"", "letters, digits"),
+        ("methods = [\"map\", \"la\", \"riem-la\"]", "methods = []", "no methods"),
+        ("quick = { seeds = 1", "quick = { seeds = 0", "quick.seeds"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        let file = folder.path().join("mine.toml");
+        fs::write(&file, good.replacen(from, to, 1)).expect("writes");
+        let out = folder.path().join("out");
+        let mut command = riemla(&["reproduce"]);
+        let failed = output_of(command.arg(&file).arg("--out").arg(&out));
+        assert_eq!(failed.status.code(), Some(1), "{to}");
+        assert!(text(&failed.stderr).contains(words), "{to}: {}", text(&failed.stderr));
+        assert!(!out.exists(), "{to}");
+    }
+}
+
+/// The page in the repository is the one that its numbers make, and making it changes no numbers.
+#[test]
+fn the_committed_tables_are_made_from_the_committed_numbers() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let folder = tempfile::tempdir().expect("a directory");
+    let csv = fs::read(docs.join("results/results.csv")).expect("reads");
+    fs::write(folder.path().join("results.csv"), &csv).expect("writes");
+    let done = output(riemla(&["reproduce", "report", folder.path().to_str().expect("text")]));
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(fs::read(folder.path().join("results.csv")).expect("reads") == csv, "the numbers were changed");
+    let made = fs::read_to_string(folder.path().join("results.md")).expect("reads");
+    let kept = fs::read_to_string(docs.join("results.md")).expect("reads");
+    let difference = made.lines().zip(kept.lines()).find(|(made, kept)| made != kept);
+    assert!(difference.is_none() && made.len() == kept.len(), "docs/results.md is old: {difference:?}");
 }

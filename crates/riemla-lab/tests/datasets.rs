@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use riemla_lab::datasets::{
-    ALL, Content, DataDirs, DataError, DataFile, DataSet, Fetched, Presence, fetch, load, presence,
+    ALL, Content, DataDirs, DataError, DataFile, DataSet, Fetched, Presence, Source, Tables, fetch, load,
+    presence,
 };
 use riemla_lab::watch::Silent;
 
@@ -25,7 +26,7 @@ const FILE: DataFile = DataFile {
     path: "greeting/hello.gz",
     sha256: SHA256,
     bytes: 6,
-    url: Some("https://example.invalid/hello.gz"),
+    source: Source::Copy("https://example.invalid/hello.gz"),
 };
 const SET: DataSet = DataSet {
     name: "greeting",
@@ -86,6 +87,32 @@ fn a_download_is_checked_and_kept_and_not_repeated() {
     }
 }
 
+/// A table in another form, whose result is checked too.
+#[test]
+fn a_published_table_becomes_one_of_ours() {
+    const TABLES: Tables =
+        Tables { urls: &["https://example.invalid/t"], header: "x,label", skip: 1, labels: &["a", "b"] };
+    const TABLE: DataSet = DataSet {
+        files: &[DataFile {
+            path: "table.csv",
+            // Of "x,label\n0.50,1\n2,0\n".
+            sha256: "33c0506cf0877fffbe415d206fcbda35ca373bb282f4bb1e301d7b9ca08cbf82",
+            bytes: 19,
+            source: Source::Tables(TABLES),
+        }],
+        ..SET
+    };
+    for (body, kept) in [("1,0.50,b\n2,2,a\n", true), ("1,0.5,b\n2,2,a\n", false), ("<html>", false)] {
+        let directory = tempfile::tempdir().expect("temporary directory");
+        let directories = DataDirs::new(Some(directory.path()));
+        let mirror = server("200 OK", body.len(), body.into());
+        let result = fetch(&TABLE, &directories, Some(&mirror), &GO, &Silent);
+        assert_eq!(result.is_ok(), kept, "{result:?}");
+        assert_eq!(walk(directory.path()), kept);
+        assert_eq!(matches!(presence(&TABLE, &directories, true), Presence::Intact(_)), kept);
+    }
+}
+
 #[test]
 fn what_goes_wrong_leaves_nothing_and_is_explained() {
     let cut = server("200 OK", PACKED.len(), PACKED[..10].to_vec());
@@ -137,8 +164,8 @@ fn the_registry_is_consistent() {
         assert!(!set.origin.is_empty() && !set.licence.is_empty() && !set.about.is_empty(), "{}", set.name);
         for file in set.files {
             assert!(file.sha256.len() == 64 && file.bytes > 0, "{}", file.path);
-            assert!(file.url.is_none_or(|url| url.starts_with("https://")), "{}", file.path);
-            assert!(file.url.is_some() || !set.by_hand.is_empty(), "{}", file.path);
+            assert!(file.source.urls().iter().all(|url| url.starts_with("https://")), "{}", file.path);
+            assert!(file.source != Source::ByHand || !set.by_hand.is_empty(), "{}", file.path);
         }
         let generated = matches!(set.content, Content::Generated(_));
         assert_eq!(set.files.is_empty(), generated, "{}", set.name);

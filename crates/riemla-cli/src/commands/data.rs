@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use riemla_lab::datasets::{self, ALL, DataDirs, DataError, DataSet, Fetched, Presence, find, presence};
+use riemla_lab::datasets::{
+    self, ALL, DataDirs, DataError, DataSet, Fetched, Presence, Source, find, presence,
+};
 
 use crate::FAILED;
 use crate::INTERRUPTED;
@@ -81,7 +83,7 @@ fn list(directories: &DataDirs) -> String {
         let state = match presence(set, directories, false) {
             Presence::Generated => "generated".into(),
             Presence::Present(path) | Presence::Intact(path) => path.display().to_string(),
-            Presence::Unusable(_) if set.files.iter().all(|file| file.url.is_some()) => {
+            Presence::Unusable(_) if set.files.iter().all(|file| file.source != Source::ByHand) => {
                 format!("missing; get it with: riemla data fetch {}", set.name)
             }
             Presence::Unusable(_) => format!("missing; by hand: {}", set.by_hand),

@@ -1,5 +1,6 @@
 //! `riemla reproduce`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -8,8 +9,8 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use riemla_lab::datasets::DataDirs;
 use riemla_lab::experiments::{
-    self, BUILTIN, Experiment, Outcome, Preset, PriorName, Request, builtin, paper_experiments, prepare,
-    write_report,
+    self, BUILTIN, Experiment, ExperimentError, Outcome, Preset, PriorName, Problem, Request, Takes, builtin,
+    has_results, paper_experiments, prepare, write_report,
 };
 use riemla_lab::truth::{self, TruthPlan, TruthRequest};
 
@@ -25,7 +26,7 @@ Examples:
   riemla reproduce banana --preset paper --preset calibrated --out results/banana
   riemla reproduce banana --out results/banana --resume     after a kill, or to add presets and seeds
   riemla reproduce my-banana.toml --out mine                a changed copy of experiments/banana.toml
-  riemla reproduce report results/banana                    the report again, from what is there
+  riemla reproduce report results/banana                    the report again, from runs.jsonl or results.csv
   riemla reproduce strength --out results/strength          which rule for the strength is best
   riemla reproduce truth --out results/truth                which method is closest to exact draws
 
@@ -55,7 +56,7 @@ pub struct Reproduce {
     pub quick: bool,
 
     /// How geodesics are run, for the methods that have them; may be given several times.
-    /// Experiments with settings of their own (strength) ignore it
+    /// Experiments with settings of their own (strength) ignore it, `truth` refuses it
     /// [default: all three with --quick, otherwise paper and calibrated]
     #[arg(long, value_name = "PRESET")]
     pub preset: Vec<PresetArgument>,
@@ -116,14 +117,28 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         ["report", directory] => {
-            let data = DataDirs::new(arguments.data_dir.as_deref());
-            return report(Path::new(directory), &data, quiet);
+            let (directory, data) = (Path::new(directory), DataDirs::new(arguments.data_dir.as_deref()));
+            if !has_results(directory) && !truth::has_truth(directory) {
+                return Err(ExperimentError::NoResults(directory.into()).into());
+            }
+            return report(directory, &data, quiet);
+        }
+        ["report", ..] => anyhow::bail!("`reproduce report` takes one directory, that of a run (--out)"),
+        ["list", ..] => anyhow::bail!("`reproduce list` lists all experiments and takes no further words"),
+        several if several.len() > 1 && several.contains(&"truth") => {
+            anyhow::bail!("`truth` is run by itself: riemla reproduce truth --out DIR")
         }
         _ => {}
     }
     if let [word] = words.as_slice()
         && let Some(plan) = TruthPlan::open(word)?
     {
+        let unused = arguments.seeds.is_some()
+            || arguments.prior != PriorArgument::Both
+            || !arguments.preset.is_empty();
+        if unused {
+            anyhow::bail!("{word} has settings of its own: it takes no --seeds, --prior and --preset");
+        }
         let request = truth_request(arguments, plan);
         return execute(arguments, quiet, |stop, bar| truth::run(&request, stop, bar));
     }
@@ -161,8 +176,8 @@ fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<Exit
     if truth::has_truth(directory) {
         pages.push(truth::write_truth_report(directory)?);
     }
-    // A directory without any results gets a page that says so.
-    if pages.is_empty() || directory.join("runs.jsonl").is_file() {
+    // A run that was interrupted before its first result gets a page that says so.
+    if pages.is_empty() || has_results(directory) {
         pages.push(write_report(directory, data)?);
     }
     if !quiet {
@@ -178,7 +193,13 @@ fn truth_request(arguments: &Reproduce, plan: TruthPlan) -> TruthRequest {
 }
 
 fn closing(outcome: &Outcome, seconds: u64) -> String {
-    let end = if outcome.interrupted { "Interrupted; continue with --resume" } else { "Done" };
+    let end = match outcome {
+        Outcome { interrupted: true, .. } => "Interrupted; continue with --resume".to_string(),
+        Outcome { failures, .. } if !failures.is_empty() => {
+            format!("Done but for {} failures", failures.len())
+        }
+        _ => "Done".to_string(),
+    };
     format!("{end} after {} min {} s.", seconds / 60, seconds % 60)
 }
 
@@ -229,21 +250,25 @@ fn list() -> anyhow::Result<String> {
     let mut text = String::new();
     for (name, _) in BUILTIN {
         let experiment = builtin(name)?.resolve(false)?;
-        let mut data: Vec<&str> = experiment.problems.iter().map(|p| p.data.as_str()).collect();
-        data.extend(experiment.problems.iter().flat_map(|p| &p.out_of_distribution).map(String::as_str));
-        data.sort_unstable();
-        data.dedup();
-        let Experiment { title, seeds, samples, takes, .. } = &experiment;
+        let Experiment { title, seeds, samples, takes, problems, .. } = &experiment;
         text += &format!("{name:15} {title}\n{:15} {seeds} seeds, {samples} draws per posterior\n", "");
-        text +=
-            &format!("{:15} time: {}; memory: {}; data: {}\n", "", takes.time, takes.memory, data.join(", "));
+        text += &needs(takes, problems);
     }
-    let TruthPlan { title, samples, takes, .. } = TruthPlan::builtin()?;
+    let TruthPlan { title, samples, takes, problems, .. } = TruthPlan::builtin()?;
     text += &format!(
         "{:15} {title} (by itself, without other names)\n{:15} {samples} draws per method\n",
         "truth", ""
     );
-    text += &format!("{:15} time: {}; memory: {}\n", "", takes.time, takes.memory);
+    text += &needs(&takes, &problems);
     text += "\nTimes are for one core, both priors and the presets paper and calibrated.\n";
     Ok(text)
+}
+
+/// The line of time, memory and data.
+fn needs(takes: &Takes, problems: &[Problem]) -> String {
+    let strange = problems.iter().flat_map(|problem| &problem.out_of_distribution);
+    let data: BTreeSet<&str> =
+        problems.iter().map(|problem| &problem.data).chain(strange).map(String::as_str).collect();
+    let data = data.into_iter().collect::<Vec<_>>().join(", ");
+    format!("{:15} time: {}; memory: {}; data: {data}\n", "", takes.time, takes.memory)
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use riemla_files::atomic::write_file;
 
 use super::load::{check_file, digest_of};
-use super::registry::{DataFile, DataSet};
+use super::registry::{DataFile, DataSet, Source};
 use super::{DataDirs, DataError, Result};
 use crate::watch::Watch;
 
@@ -21,6 +21,8 @@ const ANSWER: Duration = Duration::from_secs(60);
 const PIECE: usize = 1 << 16;
 const NO_NETWORK: &str = "check the network (proxies: HTTPS_PROXY), or copy the file from another machine \
                           into the data directory: riemla data list says where it belongs";
+
+const OTHER_FILE: &str = "the file there has changed or was damaged on the way; nothing was kept of it";
 
 /// What happened to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,26 +50,33 @@ pub fn fetch(
             done.push(Fetched::Present(path));
             continue;
         }
-        let url = file.url.ok_or(DataError::ByHand { path: file.path, remedy: set.by_hand })?;
-        let url = mirror.map_or(url.to_string(), |mirror| format!("{mirror}/{}", file.path));
-        done.push(Fetched::Downloaded(fetch_file(file, &url, directories.target(), stop, watch)?));
+        if file.source == Source::ByHand {
+            return Err(DataError::ByHand { path: file.path, remedy: set.by_hand });
+        }
+        let there = |url: &&str| mirror.map_or(url.to_string(), |mirror| format!("{mirror}/{}", file.path));
+        let urls: Vec<String> = file.source.urls().iter().map(there).collect();
+        done.push(Fetched::Downloaded(fetch_file(file, &urls, directories.target(), stop, watch)?));
     }
     Ok(done)
 }
 
 fn fetch_file(
     file: &DataFile,
-    url: &str,
+    urls: &[String],
     target: &Path,
     stop: &AtomicBool,
     watch: &dyn Watch,
 ) -> Result<PathBuf> {
-    let bytes = download(file, url, stop, watch)?;
-    let found = digest_of(url, bytes.clone(), file.bytes)?;
+    let contents = urls.iter().map(|url| download(file, url, stop, watch)).collect::<Result<Vec<_>>>()?;
+    let url = urls.join(", ");
+    let other = |reason: String| DataError::Download { url: url.clone(), reason, remedy: OTHER_FILE };
+    let bytes = match file.source {
+        Source::Tables(tables) => tables.csv(&contents).map_err(other)?,
+        Source::Copy(_) | Source::ByHand => contents.concat(),
+    };
+    let found = digest_of(&url, bytes.clone(), file.bytes)?;
     if found != file.sha256 {
-        let reason = format!("SHA-256 of the content is {found}, not {}", file.sha256);
-        let remedy = "the file there has changed or was damaged on the way; nothing was kept of it";
-        return Err(DataError::Download { url: url.into(), reason, remedy });
+        return Err(other(format!("SHA-256 of the content is {found}, not {}", file.sha256)));
     }
     let path = target.join(file.path);
     if let Some(parent) = path.parent() {

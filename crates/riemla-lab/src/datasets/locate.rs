@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::registry::{DataFile, DataSet};
+use super::registry::{DataFile, DataSet, Source};
 use super::{DataError, Result};
 
 /// Names a directory of data.
@@ -50,9 +50,11 @@ impl DataDirs {
 }
 
 fn remedy(set: &DataSet, file: &DataFile) -> String {
-    match file.url {
-        Some(_) => format!("get it with: riemla data fetch {}", set.name),
-        None => format!("name the directory that has it with --data-dir, or get it by hand: {}", set.by_hand),
+    match file.source {
+        Source::Copy(_) | Source::Tables(_) => format!("get it with: riemla data fetch {}", set.name),
+        Source::ByHand => {
+            format!("name the directory that has it with --data-dir, or get it by hand: {}", set.by_hand)
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The data sets of the experiments: where they come from, where they are, whether they are intact.
 
+mod convert;
 mod error;
 mod fetch;
 mod generate;
@@ -9,13 +10,14 @@ mod locate;
 mod registry;
 mod status;
 
+pub use convert::Tables;
 pub use error::DataError;
 pub use fetch::{Fetched, fetch};
 pub use generate::Generated;
 pub use legacy_random::{NumpyRandom, train_test_split};
 pub use load::{Loaded, check_file, load};
 pub use locate::{DataDirs, VARIABLE};
-pub use registry::{ALL, Content, DataFile, DataSet, find};
+pub use registry::{ALL, Content, DataFile, DataSet, Source, find};
 pub use status::{Presence, presence};
 
 /// Results of this module.

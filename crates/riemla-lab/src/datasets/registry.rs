@@ -1,5 +1,6 @@
 //! The data sets of the experiments: one table of facts.
 
+use super::convert::Tables;
 use super::generate::Generated;
 
 /// What a data set holds.
@@ -46,8 +47,30 @@ pub struct DataFile {
     pub sha256: &'static str,
     /// Bytes of the content.
     pub bytes: u64,
-    /// Where it can be downloaded in this form.
-    pub url: Option<&'static str>,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// Where a file comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// From no address that is known.
+    ByHand,
+    /// From an address that has it in this form.
+    Copy(&'static str),
+    /// From published tables in another form.
+    Tables(Tables),
+}
+
+impl Source {
+    /// The addresses to download.
+    pub fn urls(&self) -> &[&'static str] {
+        match self {
+            Self::ByHand => &[],
+            Self::Copy(url) => std::slice::from_ref(url),
+            Self::Tables(tables) => tables.urls,
+        }
+    }
 }
 
 /// One data set.
@@ -70,11 +93,15 @@ pub struct DataSet {
 }
 
 const fn table(path: &'static str, sha256: &'static str, bytes: u64) -> DataFile {
-    DataFile { path, sha256, bytes, url: None }
+    DataFile { path, sha256, bytes, source: Source::ByHand }
 }
 
 const fn download(path: &'static str, sha256: &'static str, bytes: u64, url: &'static str) -> DataFile {
-    DataFile { path, sha256, bytes, url: Some(url) }
+    DataFile { path, sha256, bytes, source: Source::Copy(url) }
+}
+
+const fn converted(path: &'static str, sha256: &'static str, bytes: u64, tables: Tables) -> DataFile {
+    DataFile { path, sha256, bytes, source: Source::Tables(tables) }
 }
 
 const IMAGES: u64 = 60_000 * 784 + 16;
@@ -88,15 +115,23 @@ pub const ALL: &[DataSet] = &[
     DataSet {
         name: "banana",
         about: "two interleaved banana-shaped clusters",
-        files: &[table(
+        files: &[converted(
             "banana.csv",
             "ed419f4f759f75e7c344e81dbba0696130d4e61dc132bbbd18edb10534897bf0",
             75_062,
+            Tables {
+                urls: &[
+                    "https://raw.githubusercontent.com/aleximmer/BNN-predictions/7285a08e56d3778212919d811aa000ca8f0d4211/data/banana/banana.csv",
+                ],
+                header: "x1,x2,label",
+                skip: 0,
+                labels: &["1", "2"],
+            },
         )],
         content: Content::Classes { rows: 5300, features: 2, classes: 2 },
         origin: "artificial data, G. Rätsch's IDA benchmark, distributed by KEEL",
         licence: "none stated; free for research",
-        by_hand: "data/banana/banana.csv of https://github.com/aleximmer/BNN-predictions with the header x1,x2,label and labels 1, 2 as 0, 1",
+        by_hand: NOTHING,
     },
     DataSet {
         name: "snelson",
@@ -114,41 +149,71 @@ pub const ALL: &[DataSet] = &[
     DataSet {
         name: "vehicle",
         about: "Statlog vehicle silhouettes",
-        files: &[table(
+        files: &[converted(
             "vehicle.csv",
             "98419195346b7253dfbcd0549914c53bde9eee0498268553372986d2f2927473",
             53_333,
+            Tables {
+                urls: &[
+                    "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/vehicle/xaa.dat",
+                    "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/vehicle/xab.dat",
+                    "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/vehicle/xac.dat",
+                    "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/vehicle/xad.dat",
+                    "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/vehicle/xae.dat",
+                    "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/vehicle/xaf.dat",
+                    "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/vehicle/xag.dat",
+                    "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/vehicle/xah.dat",
+                    "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/vehicle/xai.dat",
+                ],
+                header: "compactness,circularity,distance_circularity,radius_ratio,pr_axis_aspect_ratio,max_length_aspect_ratio,scatter_ratio,elongatedness,pr_axis_rectangularity,max_length_rectangularity,scaled_variance_major,scaled_variance_minor,scaled_radius_of_gyration,skewness_about_major,skewness_about_minor,kurtosis_about_minor,kurtosis_about_major,hollows_ratio,label",
+                skip: 0,
+                labels: &["bus", "opel", "saab", "van"],
+            },
         )],
         content: Content::Classes { rows: 846, features: 18, classes: 4 },
         origin: "P. Mowforth and B. Shepherd, Turing Institute",
         licence: UCI,
-        by_hand: "the UCI files xaa.dat to xai.dat in that order, with header; bus 0, opel 1, saab 2, van 3",
+        by_hand: NOTHING,
     },
     DataSet {
         name: "glass",
         about: "glass identification",
-        files: &[table(
+        files: &[converted(
             "glass.csv",
             "8218bff3670b730310f7715c6322d17474c0d9c11e856188b83107c680625530",
             11_187,
+            Tables {
+                urls: &["https://archive.ics.uci.edu/ml/machine-learning-databases/glass/glass.data"],
+                header: "RI,Na,Mg,Al,Si,K,Ca,Ba,Fe,label",
+                skip: 1,
+                labels: &["1", "2", "3", "5", "6", "7"],
+            },
         )],
         content: Content::Classes { rows: 214, features: 9, classes: 6 },
         origin: "B. German, Home Office Forensic Science Service",
         licence: UCI,
-        by_hand: "the UCI file glass.data without its id column, with header; types 1, 2, 3, 5, 6, 7 as 0 to 5",
+        by_hand: NOTHING,
     },
     DataSet {
         name: "ionosphere",
         about: "radar returns from the ionosphere",
-        files: &[table(
+        files: &[converted(
             "ionosphere.csv",
             "f021d1a33afc154ed0eb30bd65db2786a71b05462c5972b7708f84f52bab25b6",
             76_600,
+            Tables {
+                urls: &[
+                    "https://archive.ics.uci.edu/ml/machine-learning-databases/ionosphere/ionosphere.data",
+                ],
+                header: "V1,V2,V3,V4,V5,V6,V7,V8,V9,V10,V11,V12,V13,V14,V15,V16,V17,V18,V19,V20,V21,V22,V23,V24,V25,V26,V27,V28,V29,V30,V31,V32,V33,V34,label",
+                skip: 0,
+                labels: &["b", "g"],
+            },
         )],
         content: Content::Classes { rows: 351, features: 34, classes: 2 },
         origin: "V. Sigillito, Johns Hopkins APL",
         licence: UCI,
-        by_hand: "the UCI file ionosphere.data with header V1 to V34,label; b 0, g 1",
+        by_hand: NOTHING,
     },
     DataSet {
         name: "waveform",

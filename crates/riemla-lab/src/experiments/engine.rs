@@ -70,7 +70,20 @@ impl Run<'_> {
 
     fn experiment(&mut self, experiment: &Experiment) -> Result<()> {
         let cells = experiment.problems.iter().flat_map(|problem| self.cells(experiment, problem, 0));
-        let per_seed = cells.filter(|key| key.method.is_riemannian()).count() as u64;
+        let cells: Vec<CellKey> = cells.collect();
+        if cells.is_empty() {
+            let names = |priors: &[PriorName]| priors.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
+            let has = if experiment.priors.is_empty() { "none".into() } else { names(&experiment.priors) };
+            let version = if self.request.quick { "its small version" } else { "it" };
+            let asked = names(&self.request.priors);
+            let what = format!(
+                "{}: nothing to run; {version} has the priors: {has}; asked for: {asked}",
+                experiment.name
+            );
+            self.outcome.failures.push(what);
+            return Ok(());
+        }
+        let per_seed = cells.iter().filter(|key| key.method.is_riemannian()).count() as u64;
         self.watch.begin(&experiment.name, experiment.samples * experiment.seeds * per_seed);
         for problem in &experiment.problems {
             if self.stopped() {
@@ -164,6 +177,7 @@ impl Run<'_> {
             record.requested == wanted
                 && record.samples + record.failed >= wanted
                 && record.config == *problem
+                && record.bins.is_none_or(|bins| bins == experiment.bins)
         };
         self.records.get(key).is_some_and(complete)
     }
@@ -196,7 +210,10 @@ impl Run<'_> {
         let quiet = crate::watch::Silent;
         let watch = if key.method.is_riemannian() { self.watch } else { &quiet };
         let wanted = Wanted { paths: &paths, seed: key.seed, samples, stop: self.stop, watch };
-        let drawn = cell::draws(fitted.posterior(&key)?, &wanted)?;
+        let mut drawn = cell::draws(fitted.posterior(&key)?, &wanted)?;
+        // Draws that were there before were timed then.
+        let before = self.records.get(&key).and_then(|record| record.draws.seconds_per_sample);
+        drawn.seconds_per_sample = drawn.seconds_per_sample.or(before);
         if drawn.draws.is_empty() {
             let Some((_, reason)) = drawn.failed.first() else { return Err(ExperimentError::Interrupted) };
             return Err(ExperimentError::NoDraw { what: label(&key), reason: reason.clone() });

@@ -31,6 +31,12 @@ pub enum ExperimentError {
         .0.display()
     )]
     NotEmpty(PathBuf),
+    /// A directory without results.
+    #[error(
+        "there are no results in {}: neither runs.jsonl nor results.csv; name the directory of a run (--out)",
+        .0.display()
+    )]
+    NoResults(PathBuf),
     /// The output directory was made with other settings.
     #[error(
         "{} was made with other settings ({what}); use the same ones, or another directory with --out",

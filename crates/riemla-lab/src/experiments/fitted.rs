@@ -81,6 +81,7 @@ impl Fitted<'_> {
             riemla_version: env!("CARGO_PKG_VERSION").into(),
             quick,
             config: self.ready.problem.clone(),
+            bins: Some(self.ready.experiment.bins),
             requested,
             samples: drawn.draws.len() as u64,
             failed: drawn.failed.len() as u64,

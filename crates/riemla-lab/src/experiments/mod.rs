@@ -25,8 +25,8 @@ pub use layout::prepare;
 pub use names::{MethodName, Preset, PriorName, Rule, Setting};
 pub use paper::{PAPER_RESULTS, PaperRow, paper_rows};
 pub use record::{CellKey, DrawSummary, ModelSummary, Records, RunRecord};
-pub use report::write_report;
-pub use results::{ResultRow, result_rows, results_csv};
+pub use report::{has_results, write_report};
+pub use results::{ResultRow, read_results, result_rows, results_csv};
 pub use score::Score;
 
 /// Results of this module.

@@ -44,6 +44,9 @@ pub struct RunRecord {
     pub quick: bool,
     /// Data, network, training, batches.
     pub config: Problem,
+    /// Bins of the calibration errors; none in files of old.
+    #[serde(default)]
+    pub bins: Option<usize>,
     /// Draws asked for.
     pub requested: u64,
     /// Draws made.
@@ -69,7 +72,7 @@ pub struct DrawSummary {
     pub virial_ratio: Option<f64>,
     /// Mean relative change of the speed along a geodesic.
     pub speed_drift: Option<f64>,
-    /// Fraction of draws whose first geodesic did not reach its end.
+    /// Fraction of draws that failed, or whose first geodesic did not reach its end.
     pub unfinished_fraction: Option<f64>,
     /// Mean gradients per draw, without the search for the strength.
     pub gradients_per_sample: Option<f64>,
@@ -92,14 +95,15 @@ impl DrawSummary {
         if summaries.is_empty() {
             return plain;
         }
-        let n = summaries.len() as f64;
+        let (n, failed) = (summaries.len() as f64, drawn.failed.len() as f64);
         let mut counters = Counters::default();
         summaries.iter().for_each(|summary| counters += summary.counters);
         let unfinished = summaries.iter().filter(|s| s.status != Status::Reached || s.attempts > 1).count();
-        let drift = summaries.iter().map(|s| s.diagnostics.speed_drift).filter(|drift| drift.is_finite());
+        let drifts = summaries.iter().map(|s| s.diagnostics.speed_drift).filter(|drift| drift.is_finite());
+        let drifts: Vec<f64> = drifts.collect();
         Self {
-            speed_drift: Some(drift.sum::<f64>() / n),
-            unfinished_fraction: Some(unfinished as f64 / n),
+            speed_drift: (!drifts.is_empty()).then(|| drifts.iter().sum::<f64>() / drifts.len() as f64),
+            unfinished_fraction: Some((unfinished as f64 + failed) / (n + failed)),
             gradients_per_sample: Some(counters.gradients as f64 / n),
             counters: Some(counters),
             ..plain

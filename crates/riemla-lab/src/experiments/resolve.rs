@@ -1,7 +1,13 @@
 //! From the text of an experiment to what is really run.
 
-use super::config::Problem;
+use super::config::{Problem, Quick};
 use super::{Experiment, ExperimentError, Result, builtin};
+
+/// Whether a name can be one of files and of CSV fields.
+fn is_name(name: &str) -> bool {
+    name.starts_with(char::is_alphanumeric)
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '=' | '.' | '+'))
+}
 
 impl Experiment {
     /// Reads and checks the text of a TOML file; `file` is for messages.
@@ -24,7 +30,25 @@ impl Experiment {
         if self.problems.is_empty() && self.uses.is_empty() {
             return Err("there are no problems: add [[problems]]".into());
         }
-        for (what, number) in [("seeds", self.seeds), ("samples", self.samples)] {
+        let names = self.problems.iter().map(|problem| ("the problem", &problem.name));
+        for (what, name) in std::iter::once(("the experiment", &self.name)).chain(names) {
+            if !is_name(name) {
+                return Err(format!(
+                    "{what} is called `{name}`: a name is a part of paths and tables, of letters, digits, \
+                     spaces and any of - _ = . +, and begins with a letter or digit"
+                ));
+            }
+        }
+        if self.methods.is_empty() {
+            return Err("there are no methods: add methods = [\"map\", \"la\", \"riem-la\"]".into());
+        }
+        let Quick { seeds, samples, .. } = self.quick;
+        for (what, number) in [
+            ("seeds", self.seeds),
+            ("samples", self.samples),
+            ("quick.seeds", seeds),
+            ("quick.samples", samples),
+        ] {
             if number == 0 {
                 return Err(format!("{what} must be at least 1"));
             }

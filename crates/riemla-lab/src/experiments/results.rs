@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 
 use super::paper::{PaperRow, paper_rows};
 use super::record::{DrawSummary, RunRecord};
-use super::{MethodName, PriorName, Setting};
+use super::{ExperimentError, MethodName, PriorName, Result, Setting};
 
 const HEADER: &str = "table,train_set,test_set,prior,method,score,mean,standard_error,preset,seeds,samples,\
-seconds_per_sample,gradients_per_sample,unfinished_fraction,speed_drift,virial_ratio,strength";
+seconds_per_sample,gradients_per_sample,unfinished_fraction,speed_drift,virial_ratio,strength,experiment";
 
 /// One line of `results.csv`.
 #[derive(Debug, Clone, PartialEq)]
@@ -150,9 +152,63 @@ pub fn results_csv(rows: &[ResultRow]) -> String {
         ] {
             let _ = write!(csv, ",{}", digits(number));
         }
-        csv.push('\n');
+        let _ = writeln!(csv, ",{}", row.experiment);
     }
     csv
+}
+
+/// Reads what [`results_csv`] wrote.
+pub fn read_results(file: &Path) -> Result<Vec<ResultRow>> {
+    let text = fs::read_to_string(file).map_err(ExperimentError::io(file, "read it"))?;
+    let damaged = |message: String| ExperimentError::Damaged { file: file.into(), message };
+    let mut lines = text.lines();
+    if lines.next() != Some(HEADER) {
+        return Err(damaged(format!("its first line is not `{HEADER}`")));
+    }
+    let parsed = lines.enumerate().map(|(i, line)| {
+        parse(line).ok_or_else(|| damaged(format!("line {} is not one of its kind: {line}", i + 2)))
+    });
+    let mut rows = parsed.collect::<Result<Vec<ResultRow>>>()?;
+    let other = rows.iter().filter(|row| !matches!(row.setting, Setting::Preset(_)));
+    let studies: BTreeSet<String> = other.map(|row| row.experiment.clone()).collect();
+    rows.iter_mut().for_each(|row| row.study = studies.contains(&row.experiment));
+    Ok(rows)
+}
+
+/// One line of [`results_csv`], as if of no study.
+fn parse(line: &str) -> Option<ResultRow> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let [table, train_set, test_set, prior, method, score, mean, error, setting, seeds, samples, rest @ ..] =
+        fields.as_slice()
+    else {
+        return None;
+    };
+    let [seconds, gradients, unfinished, drift, virial, strength, experiment] = rest else { return None };
+    let number = |text: &str| if text.is_empty() { Some(None) } else { text.parse::<f64>().ok().map(Some) };
+    Some(ResultRow {
+        experiment: (*experiment).into(),
+        study: false,
+        table: (*table).into(),
+        train_set: (*train_set).into(),
+        test_set: (*test_set).into(),
+        prior: PriorName::ALL.into_iter().find(|name| name.name() == *prior)?,
+        method: MethodName::ALL.into_iter().find(|name| name.name() == *method)?,
+        score: (*score).into(),
+        mean: mean.parse().ok()?,
+        standard_error: number(error)?,
+        setting: Setting::try_from((*setting).to_string()).ok()?,
+        seeds: seeds.parse().ok()?,
+        samples: samples.parse().ok()?,
+        draws: DrawSummary {
+            strength: number(strength)?,
+            virial_ratio: number(virial)?,
+            speed_drift: number(drift)?,
+            unfinished_fraction: number(unfinished)?,
+            gradients_per_sample: number(gradients)?,
+            seconds_per_sample: number(seconds)?,
+            counters: None,
+        },
+    })
 }
 
 /// A number with six significant digits; nothing for none.
@@ -168,6 +224,7 @@ fn digits(number: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::numbers::example;
     use super::*;
 
     #[test]
@@ -181,5 +238,22 @@ mod tests {
         let (mean, error) = mean_and_error(&[1.0, 2.0, 3.0]);
         assert!(mean == 2.0 && error.is_some_and(|error| (error - 1.0 / 3f64.sqrt()).abs() < 1e-15));
         assert_eq!(mean_and_error(&[4.0]), (4.0, None));
+    }
+
+    #[test]
+    fn the_file_is_read_as_it_was_written() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let file = folder.path().join("results.csv");
+        let mut rows = vec![example("banana"), example("banana"), example("study")];
+        rows[1].standard_error = None;
+        rows[1].draws.speed_drift = Some(2.5e-16);
+        rows[2].setting = "preconditioned a=0.1".to_string().try_into().expect("a setting");
+        rows[2].study = true;
+        fs::write(&file, results_csv(&rows)).expect("writes");
+        assert_eq!(read_results(&file).expect("reads"), rows);
+        for broken in ["table\n".to_string(), results_csv(&rows).replace("riem-la", "rim-la")] {
+            fs::write(&file, broken).expect("writes");
+            assert!(matches!(read_results(&file), Err(ExperimentError::Damaged { .. })));
+        }
     }
 }

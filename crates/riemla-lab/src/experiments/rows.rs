@@ -45,6 +45,7 @@ type Parts = (Dataset, Dataset, Option<Dataset>);
 fn parts(problem: &Problem, loaded: &Loaded, run_seed: u64) -> Result<Parts> {
     let data = &loaded.data;
     let n = data.len();
+    check(problem, n)?;
     let mut left = Vec::new();
     let (train, test) = match problem.split {
         Split::Fractions { train, seed } => {
@@ -79,6 +80,27 @@ fn parts(problem: &Problem, loaded: &Loaded, run_seed: u64) -> Result<Parts> {
         Split::Everything {} => ((0..n).collect(), (0..n).collect()),
     };
     Ok((data.select(&train)?, data.select(&test)?, some_of(data, &left)?))
+}
+
+/// Refuses a split that leaves no row for training or the test, or uses a row for both.
+fn check(problem: &Problem, n: usize) -> Result<()> {
+    let wrong = match problem.split {
+        Split::Fractions { train, .. } => {
+            let rows = (train * n as f64).floor();
+            // The test gets half of what is left, rounded down.
+            (!(rows >= 1.0 && rows + 2.0 <= n as f64)).then(|| format!("train = {train}"))
+        }
+        Split::Count { train, .. } => (train == 0 || train >= n).then(|| format!("train = {train}")),
+        Split::InOrder { train, test } => (train == 0 || test == 0 || train.saturating_add(test) > n)
+            .then(|| format!("train = {train}, test = {test}")),
+        Split::Gap { .. } | Split::Images { .. } | Split::Everything {} => None,
+    };
+    let Some(wrong) = wrong else { return Ok(()) };
+    let message = format!(
+        "the split ({wrong}) does not fit data set {} with its {n} rows: training and test need rows of their own",
+        problem.data
+    );
+    Err(ExperimentError::Config { file: format!("problem {}", problem.name), message })
 }
 
 fn some_of(data: &Dataset, rows: &[usize]) -> Result<Option<Dataset>> {
@@ -210,5 +232,28 @@ mod tests {
         let Rows { train, test, .. } = rows(&problem, &Loaded { data, train: None }, 0).expect("splits");
         assert_eq!(test.inputs(), [3.0, 4.0, 5.0]);
         assert_eq!(train.len(), 7);
+    }
+
+    #[test]
+    fn splits_that_do_not_fit_are_refused() {
+        let inputs: Vec<f64> = (0..40).map(f64::from).collect();
+        let data = Dataset::classification(inputs, 1, vec![0; 40]).expect("data");
+        let loaded = Loaded { data, train: None };
+        let of = |split: Split| rows(&Problem { split, ..problem("pinwheel", "pinwheel") }, &loaded, 0);
+        let fraction = |train| Split::Fractions { train, seed: None };
+        for split in [
+            Split::InOrder { train: 35, test: 20 },
+            Split::InOrder { train: 40, test: 0 },
+            Split::Count { train: 40, seed: 0 },
+            fraction(1.0),
+            fraction(0.0),
+            fraction(-1.0),
+            fraction(f64::NAN),
+        ] {
+            let error = of(split.clone()).expect_err("does not fit").to_string();
+            assert!(error.contains("pinwheel") && error.contains("40 rows"), "{split:?}: {error}");
+        }
+        assert!(of(Split::InOrder { train: 20, test: 20 }).is_ok());
+        assert!(of(Split::Count { train: 39, seed: 0 }).is_ok() && of(fraction(0.7)).is_ok());
     }
 }

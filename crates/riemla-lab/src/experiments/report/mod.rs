@@ -6,16 +6,20 @@ pub(crate) mod document;
 mod figures;
 mod logistic;
 mod maps;
-mod numbers;
+pub(crate) mod numbers;
 mod presets;
 mod strength;
 mod tables;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::layout::write_text;
-use super::{BUILTIN, Experiment, Records, Result, ResultRow, RunRecord, result_rows, results_csv};
+use super::{
+    BUILTIN, Experiment, Records, Result, ResultRow, RunRecord, builtin, paper_rows, read_results,
+    result_rows, results_csv,
+};
 use crate::datasets::DataDirs;
 use document::{Block, Section};
 use figures::Saved;
@@ -32,17 +36,31 @@ What is not as in the original: gradients have double precision; initial weights
 generator; the prior is optimised to the maximum of the marginal likelihood instead of by 100 steps of Adam. \
 The rows of banana, Snelson and pinwheel are those of the authors.";
 
+const RESULTS: &str = "results.csv";
+
 const FIGURES_TITLE: &str = "Riemannian Laplace approximations: the paper's figures";
 
 const STUDY_TITLE: &str = "The strength of the metric";
 
+/// Whether a directory has results to report.
+pub fn has_results(out: &Path) -> bool {
+    ["runs.jsonl", RESULTS].iter().any(|file| out.join(file).is_file())
+}
+
 /// Writes `results.csv`, `results.md` and `report.html` of a directory, `figures.md` with its drawings if
-/// there are any, and `strength.md` if there is a study of settings; returns where the page is.
+/// there are any, and `strength.md` if there is a study of settings; returns where the page is. Without
+/// runs the numbers are those of the `results.csv` that is there.
 pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
     let records = Records::open(out)?;
-    let rows = result_rows(records.as_slice());
-    write_text(&out.join("results.csv"), &results_csv(&rows))?;
-    let experiments = saved_experiments(out)?;
+    let file = out.join(RESULTS);
+    let rows = if records.as_slice().is_empty() && file.is_file() {
+        read_results(&file)?
+    } else {
+        let rows = result_rows(records.as_slice());
+        write_text(&file, &results_csv(&rows))?;
+        rows
+    };
+    let experiments = saved_experiments(out, &rows)?;
     let saved = Saved { out, data, records: &records };
     let (studied, rows): (Vec<ResultRow>, Vec<ResultRow>) = rows.into_iter().partition(|row| row.study);
     let studies = studies(&experiments, &studied, records.as_slice());
@@ -93,11 +111,15 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
         none if none.is_empty() => String::new(),
         presets => format!("; presets: {}", claims::names(&presets)),
     };
-    section.push(Block::Text(format!(
-        "{} posteriors, riemla {}{presets}.{quick}",
-        records.len(),
-        env!("CARGO_PKG_VERSION")
-    )));
+    let count = match records.len() {
+        0 => format!("{} numbers", numbers.rows.len()),
+        posteriors => format!("{posteriors} posteriors"),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    section.push(Block::Text(format!("{count}, riemla {version}{presets}.{quick}")));
+    if quick.is_empty() {
+        section.push(Block::Text(not_run(numbers.rows)));
+    }
     let unfinished: Vec<String> = records
         .iter()
         .filter(|record| record.samples < record.requested)
@@ -107,6 +129,33 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
         section.push(Block::Text(format!("Not all draws are there: {}.", unfinished.join("; "))));
     }
     section
+}
+
+/// The posteriors of the paper's tables on our sets that were not run in any preset.
+fn not_run(rows: &[ResultRow]) -> String {
+    let ours = |row: &ResultRow| (row.train_set.clone(), row.test_set.clone());
+    let sets: BTreeSet<(String, String)> = rows.iter().map(ours).collect();
+    let mut missing: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for published in paper_rows() {
+        let pair = (published.train_set.to_string(), published.test_set.to_string());
+        let same = |row: &ResultRow| {
+            ours(row) == pair && (row.prior.name(), row.method.name()) == (published.prior, published.method)
+        };
+        if sets.contains(&pair) && !rows.iter().any(same) {
+            let (train, test) = &pair;
+            let place = if train == test { train.clone() } else { format!("{train} and {test}") };
+            let methods = missing.entry(format!("{place}, prior {}", published.prior)).or_default();
+            if !methods.contains(&published.method) {
+                methods.push(published.method);
+            }
+        }
+    }
+    let list: Vec<String> = missing.iter().map(|(name, all)| format!("{name}: {}", all.join(", "))).collect();
+    if list.is_empty() {
+        String::new()
+    } else {
+        format!("In the paper and not run here: {}.", list.join("; "))
+    }
 }
 
 fn describe(record: &RunRecord) -> String {
@@ -121,9 +170,13 @@ fn describe(record: &RunRecord) -> String {
     )
 }
 
-/// The experiments as they were run, in the order of the paper, others after them.
-fn saved_experiments(out: &Path) -> Result<Vec<Experiment>> {
-    let Ok(entries) = fs::read_dir(out.join("experiments")) else { return Ok(Vec::new()) };
+/// The experiments as they were run, in the order of the paper, others after them. Without their files,
+/// those of the rows that are built in.
+fn saved_experiments(out: &Path, rows: &[ResultRow]) -> Result<Vec<Experiment>> {
+    let Ok(entries) = fs::read_dir(out.join("experiments")) else {
+        let there = |name: &str| rows.iter().any(|row| row.experiment == name);
+        return BUILTIN.iter().filter(|(name, _)| there(name)).map(|(name, _)| builtin(name)).collect();
+    };
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
     let mut experiments = Vec::new();

@@ -33,6 +33,45 @@ impl<'a> Place<'a> {
     }
 }
 
+/// From how much a row comes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extent {
+    /// Number of seeds.
+    pub seeds: usize,
+    /// Draws per posterior; none of the trained weights, which are not drawn.
+    pub draws: Option<u64>,
+}
+
+impl Extent {
+    /// That of a row.
+    pub fn of(row: &ResultRow) -> Self {
+        Self { seeds: row.seeds, draws: (row.method != MethodName::Map).then_some(row.samples) }
+    }
+
+    /// The most of everything.
+    pub fn largest(all: impl Iterator<Item = Self>) -> Self {
+        all.fold(Self { seeds: 0, draws: None }, |most, one| Self {
+            seeds: most.seeds.max(one.seeds),
+            draws: most.draws.max(one.draws),
+        })
+    }
+
+    /// The least of everything, of what there is.
+    pub fn smallest(all: impl Iterator<Item = Self>) -> Option<Self> {
+        let draws = |a: Self, b: Self| a.draws.into_iter().chain(b.draws).min();
+        all.reduce(|least, one| Self { seeds: least.seeds.min(one.seeds), draws: draws(least, one) })
+    }
+
+    /// What is said of one that has less than the `most` beside it.
+    pub fn remark(self, most: Self) -> String {
+        let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let seeds = (self.seeds < most.seeds).then(|| count(self.seeds as u64, "seed"));
+        let draws = self.draws.filter(|_| self.draws < most.draws).map(|n| count(n, "draw"));
+        let parts: Vec<String> = seeds.into_iter().chain(draws).collect();
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+    }
+}
+
 /// All numbers.
 pub struct Numbers<'a> {
     /// Ours.
@@ -149,5 +188,18 @@ mod tests {
         assert!((one - 1.0 / 6f64.sqrt()).abs() < 1e-12);
         let numbers = Numbers::new(&[]);
         assert_eq!(numbers.published(at, MethodName::RiemLa), Some(number(0.285, Some(0.001))));
+    }
+
+    #[test]
+    fn a_row_says_what_it_has_less_of() {
+        let most = Extent { seeds: 3, draws: Some(25) };
+        assert_eq!(most.remark(most), "");
+        assert_eq!(Extent { seeds: 1, draws: Some(10) }.remark(most), " (1 seed, 10 draws)");
+        assert_eq!(Extent { seeds: 3, draws: Some(1) }.remark(most), " (1 draw)");
+        assert_eq!(Extent { seeds: 2, draws: None }.remark(most), " (2 seeds)");
+        assert_eq!(Extent { seeds: 3, draws: None }.remark(most), "");
+        let all = [Extent { seeds: 3, draws: Some(10) }, Extent { seeds: 1, draws: None }];
+        assert_eq!(Extent::largest(all.into_iter()), Extent { seeds: 3, draws: Some(10) });
+        assert_eq!(Extent::smallest(all.into_iter()), Some(Extent { seeds: 1, draws: Some(10) }));
     }
 }

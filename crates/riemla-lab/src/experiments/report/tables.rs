@@ -2,7 +2,7 @@
 
 use super::super::{MethodName, Preset, PriorName, ResultRow};
 use super::document::{Block, Section, TextTable};
-use super::numbers::{Numbers, Place, distance, shown, shown_distance};
+use super::numbers::{Extent, Numbers, Place, distance, shown, shown_distance};
 
 /// One section per experiment.
 pub fn sections(numbers: &Numbers<'_>, titles: &[(String, String, String)]) -> Vec<Section> {
@@ -53,7 +53,7 @@ fn table(
         }
     });
     let place = |score| Place { train_set, test_set, prior, score };
-    let most = Extent::largest(&here);
+    let most = Extent::largest(here.iter().map(|row| Extent::of(row)));
     let mut table = TextTable {
         corner: "method".into(),
         columns: scores.iter().map(|score| (*score).to_string()).collect(),
@@ -97,34 +97,6 @@ fn table(
     table
 }
 
-/// From how much a row comes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Extent {
-    seeds: usize,
-    /// None of the trained weights, which are not drawn.
-    draws: Option<u64>,
-}
-
-impl Extent {
-    fn of(row: &ResultRow) -> Self {
-        Self { seeds: row.seeds, draws: (row.method != MethodName::Map).then_some(row.samples) }
-    }
-
-    fn largest(rows: &[&&ResultRow]) -> Self {
-        let all = || rows.iter().map(|row| Self::of(row));
-        Self { seeds: all().map(|e| e.seeds).max().unwrap_or(0), draws: all().filter_map(|e| e.draws).max() }
-    }
-
-    /// What a row says that has less than the `most` of its table.
-    fn remark(self, most: Self) -> String {
-        let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-        let seeds = (self.seeds < most.seeds).then(|| count(self.seeds as u64, "seed"));
-        let draws = self.draws.filter(|_| self.draws < most.draws).map(|n| count(n, "draw"));
-        let parts: Vec<String> = seeds.into_iter().chain(draws).collect();
-        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
-    }
-}
-
 fn caption(rows: &[&&ResultRow], most: Extent, prior: PriorName, train_set: &str, test_set: &str) -> String {
     let sets = if train_set == test_set {
         train_set.to_string()
@@ -135,19 +107,4 @@ fn caption(rows: &[&&ResultRow], most: Extent, prior: PriorName, train_set: &str
     let less = rows.iter().any(|row| !Extent::of(row).remark(most).is_empty());
     let less = if less { "; rows with fewer say so" } else { "" };
     format!("{sets}, prior {}; seeds: {}{draws}{less}.", prior.name(), most.seeds)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_row_says_what_it_has_less_of() {
-        let most = Extent { seeds: 3, draws: Some(25) };
-        assert_eq!(most.remark(most), "");
-        assert_eq!(Extent { seeds: 1, draws: Some(10) }.remark(most), " (1 seed, 10 draws)");
-        assert_eq!(Extent { seeds: 3, draws: Some(1) }.remark(most), " (1 draw)");
-        assert_eq!(Extent { seeds: 2, draws: None }.remark(most), " (2 seeds)");
-        assert_eq!(Extent { seeds: 3, draws: None }.remark(most), "");
-    }
 }
