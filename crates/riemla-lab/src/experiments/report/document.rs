@@ -78,7 +78,9 @@ fn html_table(table: &TextTable) -> Table {
     let columns = table.columns.iter().map(|title| Column::new(title.as_str())).collect();
     let mut html = Table::new(table.corner.as_str(), columns);
     for (name, cells) in &table.rows {
-        html.row(name.as_str(), cells.iter().map(|cell| Cell::Text(cell.clone())).collect());
+        // Sentences may be broken into lines, a number and its error may not.
+        let cell = |cell: &String| Cell::Text(cell.replace(" ± ", "\u{a0}±\u{a0}"));
+        html.row(name.as_str(), cells.iter().map(cell).collect());
     }
     html
 }
@@ -191,7 +193,7 @@ mod tests {
         let text = markdown("Title", std::slice::from_ref(&section));
         assert!(text.contains("| method | nll |\n|---|---|\n| la \\| x | 0.700 ± 0.003 |"), "{text}");
         let page = html("Title", vec![section]);
-        assert!(page.contains("0.700 ± 0.003") && page.contains("A table."));
+        assert!(page.contains("0.700\u{a0}±\u{a0}0.003") && page.contains("A table."));
     }
 
     #[test]
