@@ -160,13 +160,14 @@ pub fn results_csv(rows: &[ResultRow]) -> String {
 /// Reads what [`results_csv`] wrote.
 pub fn read_results(file: &Path) -> Result<Vec<ResultRow>> {
     let text = fs::read_to_string(file).map_err(ExperimentError::io(file, "read it"))?;
-    let damaged = |message: String| ExperimentError::Damaged { file: file.into(), message };
+    // Not "damaged, remove it": it may be all there is.
+    let wrong = |message: String| ExperimentError::Config { file: file.display().to_string(), message };
     let mut lines = text.lines();
     if lines.next() != Some(HEADER) {
-        return Err(damaged(format!("its first line is not `{HEADER}`")));
+        return Err(wrong(format!("its first line is not `{HEADER}`")));
     }
     let parsed = lines.enumerate().map(|(i, line)| {
-        parse(line).ok_or_else(|| damaged(format!("line {} is not one of its kind: {line}", i + 2)))
+        parse(line).ok_or_else(|| wrong(format!("line {} is not one of its kind: {line}", i + 2)))
     });
     let mut rows = parsed.collect::<Result<Vec<ResultRow>>>()?;
     let other = rows.iter().filter(|row| !matches!(row.setting, Setting::Preset(_)));
@@ -253,7 +254,7 @@ mod tests {
         assert_eq!(read_results(&file).expect("reads"), rows);
         for broken in ["table\n".to_string(), results_csv(&rows).replace("riem-la", "rim-la")] {
             fs::write(&file, broken).expect("writes");
-            assert!(matches!(read_results(&file), Err(ExperimentError::Damaged { .. })));
+            assert!(matches!(read_results(&file), Err(ExperimentError::Config { .. })));
         }
     }
 }
