@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Strengths that are looked at, in units of the natural strength 2‖v‖/K: there the bound ‖v‖/a on
 /// the rise of the loss is K/2, so that a geodesic of its own loss surely rises by less than draws of
-/// the posterior do. Above it only a batch can still ask for more, and does not get it.
+/// the posterior do. The loss of a batch is bounded so, not that of all data: with a stronger metric a
+/// draw follows its batch more closely, and from some strength on the loss of all data rises again.
 const LOWEST: f64 = 1e-3;
 const HIGHEST: f64 = 2.0;
 /// Where a search begins: large strengths cost many steps, so rather too weak.
@@ -34,8 +35,10 @@ pub enum SearchStatus {
     /// Even the weakest metric (a thousandth of the natural strength 2‖v‖/K) is too strong, as for a
     /// Gaussian posterior.
     LowestStrength,
-    /// Even the strongest metric (twice the natural strength) is too weak, as can be with batches.
+    /// Even the strongest metric (twice the natural strength) is too weak.
     HighestStrength,
+    /// The condition is met at no strength, as can be with batches: the closest to it is taken.
+    Closest,
     /// The trials were used up; the closest is taken.
     TrialLimit,
     /// A stop was requested; the closest so far is taken.
@@ -48,6 +51,7 @@ impl std::fmt::Display for SearchStatus {
             Self::Converged => "converged",
             Self::LowestStrength => "at the lowest strength",
             Self::HighestStrength => "at the highest strength",
+            Self::Closest => "closest to the condition",
             Self::TrialLimit => "trial limit",
             Self::Stopped => "stopped",
         })
@@ -57,8 +61,60 @@ impl std::fmt::Display for SearchStatus {
 /// A point of the search: logarithm of the strength, and the function there.
 type Point = (f64, f64);
 
-fn closer(a: Point, b: Point) -> Point {
-    if b.1.abs() < a.1.abs() { b } else { a }
+/// What was tried, sorted by the strength.
+#[derive(Default)]
+struct Tried(Vec<Point>);
+
+/// What a search for a minimum does next.
+enum Next {
+    Try(f64),
+    Done(SearchStatus),
+}
+
+impl Tried {
+    fn insert(&mut self, (x, y): Point) {
+        self.0.insert(self.0.partition_point(|p| p.0 < x), (x, y));
+    }
+
+    /// The index of the smallest `size`, of the strongest if there are several: where no strength keeps
+    /// the draws in the domain of the loss, all are the same.
+    fn smallest(&self, size: fn(f64) -> f64) -> Option<usize> {
+        (0..self.0.len()).rev().min_by(|&a, &b| size(self.0[a].1).total_cmp(&size(self.0[b].1)))
+    }
+
+    /// The strength with the smallest `size`; the start if nothing was tried.
+    fn strength(&self, size: fn(f64) -> f64) -> f64 {
+        self.smallest(size).map_or(START, |at| self.0[at].0.exp())
+    }
+
+    fn highest(&self) -> f64 {
+        self.0.last().map_or(f64::NEG_INFINITY, |p| p.0)
+    }
+
+    /// The nearest below `x`.
+    fn below(&self, x: f64) -> Option<Point> {
+        self.0[..self.0.partition_point(|p| p.0 < x)].last().copied()
+    }
+
+    /// The way to where `size` is smallest.
+    fn descend(&self, size: fn(f64) -> f64) -> Next {
+        let (lowest, highest) = (LOWEST.ln(), HIGHEST.ln());
+        let Some(at) = self.smallest(size) else { return Next::Try(START.ln()) };
+        let best = self.0[at].0;
+        let right = self.0.get(at + 1).map(|p| p.0);
+        Next::Try(match (self.below(best).map(|p| p.0), right) {
+            (None, _) if best <= lowest => return Next::Done(SearchStatus::LowestStrength),
+            (_, None) if best >= highest => return Next::Done(SearchStatus::HighestStrength),
+            (None, _) => (best - std::f64::consts::LN_10 / 2.0).max(lowest),
+            (_, None) => (best + std::f64::consts::LN_10 / 2.0).min(highest),
+            (Some(l), Some(r)) if (r - best).max(best - l) <= MINIMUM_TOLERANCE => {
+                return Next::Done(SearchStatus::Converged);
+            }
+            // Into the larger side, where more is unknown.
+            (Some(l), Some(r)) if r - best > best - l => 0.5 * (best + r),
+            (Some(l), Some(_)) => 0.5 * (best + l),
+        })
+    }
 }
 
 /// A ratio and its standard error.
@@ -83,20 +139,28 @@ impl Estimate {
     }
 }
 
-/// The strength at which `ratio`, which falls with the strength, is 1. `None` from `ratio` stops.
+/// The strength at which `ratio` is 1, the lowest such if there are several. The ratio falls with the
+/// strength, with batches only up to some strength; if it stays above 1, the strength where it is
+/// smallest. `None` from `ratio` stops.
 pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<Estimate>) -> (f64, SearchStatus) {
     let (lowest, highest) = (LOWEST.ln(), HIGHEST.ln());
     let mut x = START.ln();
-    let mut best = (x, f64::INFINITY);
+    let mut tried = Tried::default();
     // Too weak (ratio above 1) and too strong; the weights are those of the Illinois method.
     let (mut weak, mut strong): (Option<Point>, Option<Point>) = (None, None);
     let (mut last, mut step) = (0.0, 0.5);
     for _ in 0..MAX_TRIALS {
-        let Some(estimate) = ratio(x.exp()) else { return (best.0.exp(), SearchStatus::Stopped) };
+        let Some(estimate) = ratio(x.exp()) else {
+            return (tried.strength(f64::abs), SearchStatus::Stopped);
+        };
         let y = estimate.value.clamp(1.0 / LARGEST_RATIO, LARGEST_RATIO).ln();
-        best = closer(best, (x, y));
+        tried.insert((x, y));
         if y.abs() <= estimate.tolerance() {
             return (x.exp(), SearchStatus::Converged);
+        }
+        if y < 0.0 && strong.is_none() {
+            // Between two strengths that are too weak: of the two roots the lower.
+            weak = tried.below(x);
         }
         let (same, other) = if y > 0.0 { (&mut weak, &mut strong) } else { (&mut strong, &mut weak) };
         if let (true, Some(other)) = (last * y > 0.0, other) {
@@ -110,8 +174,12 @@ pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<Estimate>) -> (f64, Sear
             }
             (Some(a), Some(b)) if a.1.max(-b.1) >= 0.9 * LARGEST_RATIO.ln() => 0.5 * (a.0 + b.0),
             (Some(a), Some(b)) => a.0 + (b.0 - a.0) * a.1 / (a.1 - b.1),
-            _ if x <= lowest && y < 0.0 => return (LOWEST, SearchStatus::LowestStrength),
-            _ if x >= highest && y > 0.0 => return (HIGHEST, SearchStatus::HighestStrength),
+            (None, _) if x <= lowest => return (LOWEST, SearchStatus::LowestStrength),
+            (_, None) if tried.highest() >= highest => match tried.descend(f64::abs) {
+                Next::Try(next) => next,
+                Next::Done(status @ SearchStatus::HighestStrength) => return (HIGHEST, status),
+                Next::Done(_) => return (tried.strength(f64::abs), SearchStatus::Closest),
+            },
             // The ratio falls roughly like 1/a; if it falls more slowly, go further each time.
             _ => {
                 step = y.abs().clamp(step, 2.5);
@@ -121,41 +189,21 @@ pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<Estimate>) -> (f64, Sear
             }
         };
     }
-    (best.0.exp(), SearchStatus::TrialLimit)
+    (tried.strength(f64::abs), SearchStatus::TrialLimit)
 }
 
 /// The strength at which `score` is smallest, going downhill from the start.
 pub(super) fn minimum(mut score: impl FnMut(f64) -> Option<f64>) -> (f64, SearchStatus) {
-    let (lowest, highest) = (LOWEST.ln(), HIGHEST.ln());
-    let mut points: Vec<Point> = Vec::new();
-    let mut x = START.ln();
+    let mut tried = Tried::default();
     for _ in 0..MAX_TRIALS {
-        let Some(value) = score(x.exp()) else { return (lowest_of(&points).exp(), SearchStatus::Stopped) };
-        let y = if value.is_nan() { f64::INFINITY } else { value };
-        points.insert(points.partition_point(|p| p.0 < x), (x, y));
-        let best = lowest_of(&points);
-        let at = points.partition_point(|p| p.0 < best);
-        let left = if at > 0 { Some(points[at - 1].0) } else { None };
-        let right = points.get(at + 1).map(|p| p.0);
-        x = match (left, right) {
-            (None, _) if best <= lowest => return (LOWEST, SearchStatus::LowestStrength),
-            (_, None) if best >= highest => return (HIGHEST, SearchStatus::HighestStrength),
-            (None, _) => (best - std::f64::consts::LN_10 / 2.0).max(lowest),
-            (_, None) => (best + std::f64::consts::LN_10 / 2.0).min(highest),
-            (Some(l), Some(r)) if (r - best).max(best - l) <= MINIMUM_TOLERANCE => {
-                return (best.exp(), SearchStatus::Converged);
-            }
-            // Into the larger side, where more is unknown.
-            (Some(l), Some(r)) if r - best > best - l => 0.5 * (best + r),
-            (Some(l), Some(_)) => 0.5 * (best + l),
+        let x = match tried.descend(|y| y) {
+            Next::Try(x) => x,
+            Next::Done(status) => return (tried.strength(|y| y), status),
         };
+        let Some(value) = score(x.exp()) else { return (tried.strength(|y| y), SearchStatus::Stopped) };
+        tried.insert((x, if value.is_nan() { f64::INFINITY } else { value }));
     }
-    (lowest_of(&points).exp(), SearchStatus::TrialLimit)
-}
-
-/// Where the smallest value is; the start if there is none.
-fn lowest_of(points: &[Point]) -> f64 {
-    points.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(START.ln(), |p| p.0)
+    (tried.strength(|y| y), SearchStatus::TrialLimit)
 }
 
 #[cfg(test)]
@@ -219,7 +267,28 @@ mod tests {
         assert_eq!(run(exact_root, |_| f64::INFINITY).1, SearchStatus::HighestStrength);
         assert_eq!(run(|f| minimum(f), |a| a).1, SearchStatus::LowestStrength);
         assert_eq!(run(|f| minimum(f), |a| -a).1, SearchStatus::HighestStrength);
-        assert_eq!(root(|_| None), (START.ln().exp(), SearchStatus::Stopped));
+        assert_eq!(root(|_| None), (START, SearchStatus::Stopped));
+    }
+
+    /// As with batches: beyond some strength a draw follows its batch ever more closely.
+    #[test]
+    fn a_ratio_that_rises_again_gives_its_lower_root_or_its_smallest() {
+        for lowest in [0.01f64, 0.06, 0.2, 0.6] {
+            for depth in [0.7f64, 1.1, 1.5, 5.0] {
+                let valley = |a: f64| depth * (2.0 * (a / lowest).ln().abs() / 3.0).exp();
+                let (a, status, trials) = run(exact_root, valley);
+                let distance = (a / lowest).ln();
+                if depth < 1.0 {
+                    assert_eq!(status, SearchStatus::Converged);
+                    assert!(valley(a).ln().abs() <= RATIO_TOLERANCE, "{lowest} {depth}: {a}");
+                    assert!(distance < 0.0 || lowest < START, "{lowest} {depth}: {a}");
+                } else {
+                    assert_eq!(status, SearchStatus::Closest);
+                    assert!(distance.abs() <= MINIMUM_TOLERANCE, "{lowest} {depth}: {a}");
+                }
+                assert!(trials <= 12, "{lowest} {depth}: {trials} trials");
+            }
+        }
     }
 
     #[test]
