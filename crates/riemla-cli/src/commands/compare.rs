@@ -19,9 +19,9 @@ Examples:
   riemla compare posterior/ --method la,riem-la --data test.csv --out comparison.html
   riemla compare posterior-a/ posterior-b/ --method riem-la --reference a --json
 
-A set is a directory POSTERIOR/samples/NAME, or a posterior directory with --method; map, la and lin-la
-are drawn on the spot if they are not there. Distances are in standard deviations of the reference, and
-each stands beside what chance alone would show. k-hat, for draws of the Gaussian (la, lin-la), says
+A set is a directory POSTERIOR/samples/NAME, or a posterior directory with --method; map, la and lin-la \
+are drawn on the spot if they are not there. Distances are in standard deviations of the reference, and \
+each stands beside what chance alone would show. k-hat, for draws of the Gaussian (la, lin-la), says \
 whether importance weights could turn them into draws of the posterior: below 0.5 well, above 0.7 not.";
 
 /// Compare two sets of draws: weights, losses, outputs and scores
@@ -81,8 +81,10 @@ impl Compare {
     fn sets(&self) -> anyhow::Result<[(PathBuf, Option<String>); 2]> {
         let (first, last) = (self.method.first().cloned(), self.method.last().cloned());
         if self.b.is_none() && self.method.len() != 2 {
+            let what = if self.a.exists() { "is one set only" } else { "does not exist" };
             anyhow::bail!(
-                "there is one set only: give another one, or two names with --method, such as la,riem-la"
+                "{} {what}: give two sets, or a posterior directory and two names, such as --method la,riem-la",
+                self.a.display()
             );
         }
         if self.method.len() > 2 {

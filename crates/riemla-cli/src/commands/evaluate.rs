@@ -20,7 +20,7 @@ Examples:
   riemla evaluate posterior/ --data test.csv --ood other.csv --report report.html
   riemla evaluate posterior/ --data test.csv --json | jq '.methods[] | [.method, .scores.nll.estimate]'
 
-Compares the trained weights (map), the same with a temperature fitted on held-out rows, the Laplace
+Compares the trained weights (map), the same with a temperature fitted on held-out rows, the Laplace \
 approximation with exact (la) and linearised (lin-la) predictions, and every set of draws.";
 
 /// Score a posterior on data with known targets, beside what is cheaper

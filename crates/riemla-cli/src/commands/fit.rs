@@ -21,7 +21,7 @@ Examples:
   riemla fit model/ --data train.csv --subset last-layer --out posterior/
   riemla fit model/ --data train.csv --subset 2.weight,2.bias --out posterior/
 
-The memory of a fit is told before it is taken; if there is too little, the error lists the
+The memory of a fit is told before it is taken; if there is too little, the error lists the \
 structures that would fit. Next: riemla sample posterior/";
 
 /// Fit a Laplace approximation at the weights of a model

@@ -25,7 +25,7 @@ A network description in TOML (input size, then the layers of torch.nn.Sequentia
     { type = \"linear\", outputs = 3 },
   ]
 
-Save a PyTorch model with safetensors.torch.save_file(model.state_dict(), \"net.safetensors\") or
+Save a PyTorch model with safetensors.torch.save_file(model.state_dict(), \"net.safetensors\") or \
 torch.onnx.export(model, (x,), \"net.onnx\"). Next: riemla fit model/ --data train.csv";
 
 const EXPORT_HELP: &str = "\

@@ -16,7 +16,7 @@ Examples:
   riemla predict posterior/ --data new.csv --keep id --method lin-la --out predictions.csv
   gunzip -c big.csv.gz | riemla predict posterior/ --data - > predictions.csv
 
-Columns for classes: prediction, confidence, entropy (all doubt), aleatoric (doubt that more data of
+Columns for classes: prediction, confidence, entropy (all doubt), aleatoric (doubt that more data of \
 the same kind cannot remove), epistemic (doubt about the weights), p_CLASS.
 Columns for numbers: mean, std, lower, upper (the interval of --level), epistemic_std, aleatoric_std.
 CSV files are read, predicted and written in pieces and may be larger than the memory.";

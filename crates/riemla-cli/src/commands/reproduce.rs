@@ -30,7 +30,7 @@ Examples:
   riemla reproduce strength --out results/strength          which rule for the strength is best
   riemla reproduce truth --out results/truth                which method is closest to exact draws
 
-Every draw is on disk before the next begins. Ctrl-C ends the run after the draws under way and writes
+Every draw is on disk before the next begins. Ctrl-C ends the run after the draws under way and writes \
 the report of what is there; --resume goes on with the same bits as if nothing had happened.";
 
 /// Run the paper's experiments and lay their numbers beside the paper's

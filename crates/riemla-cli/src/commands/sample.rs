@@ -26,8 +26,8 @@ Examples:
   riemla sample posterior/ --method nuts                   exact draws, for small networks
   riemla sample posterior/ --method ensemble -n 10         ten trainings from fresh weights
 
-Every draw is on the disk as soon as it is finished. After Ctrl-C, a crash or the end of the budget
-the same command goes on where it was; the same seed gives the same draws on any number of threads.
+Every draw is on the disk as soon as it is finished. After Ctrl-C, a crash or the end of the budget \
+the same command goes on where it was; the same seed gives the same draws on any number of threads. \
 Only the chains of nuts are run again from their starts, to the same draws.
 Next: riemla predict posterior/ --data new.csv --out predictions.csv";
 
