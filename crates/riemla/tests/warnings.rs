@@ -13,8 +13,8 @@ use riemla::nn::Activation;
 use riemla::objective::{Likelihood, NetworkLoss, Prior};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{
-    CORRECTION_LIMIT, Control, FEW_DRAWS, Method, Posterior, PosteriorConfig, SPEED_LIMIT, SampleSet,
-    Strength, Warning, warnings,
+    BatchPlan, CORRECTION_LIMIT, Control, DrawsMade, FEW_DRAWS, Method, Posterior, PosteriorConfig,
+    SPEED_LIMIT, SampleSet, SearchStatus, Strength, Warning, warnings,
 };
 use riemla::train::{Lbfgs, lbfgs, silent};
 
@@ -38,9 +38,12 @@ fn problem(activation: Activation, train: bool) -> Problem {
 
 impl Problem {
     fn posterior(&self, method: Method, strength: Strength) -> Posterior {
+        self.configured(PosteriorConfig { strength, ..PosteriorConfig::paper(method) })
+    }
+
+    fn configured(&self, config: PosteriorConfig) -> Posterior {
         let keep = LaplaceConfig { prior: PriorChoice::Keep, ..Default::default() };
         let laplace = Arc::new(Laplace::fit(&self.loss, &self.theta, &keep).unwrap());
-        let config = PosteriorConfig { strength, ..PosteriorConfig::paper(method) };
         Posterior::new(&self.loss, self.data.clone(), laplace, config).unwrap()
     }
 }
@@ -103,12 +106,21 @@ fn the_virial_ratio_is_judged_by_its_standard_error() {
         of(&set, &posterior).into_iter().find(|w| matches!(w, Warning::Virial { .. }))
     };
     let strong = virial(Method::RiemLa, 3.0, 20).expect("too strong a metric");
-    let Warning::Virial { ratio, standard_error, draws: 20, riemannian: true } = strong else { panic!() };
+    let Warning::Virial { ratio, standard_error, draws: 20, made: DrawsMade::Geodesics } = strong else {
+        panic!()
+    };
     assert!(ratio < 0.6 && standard_error > 0.0 && standard_error < 0.1, "{strong:?}");
     assert!(strong.to_string().contains("lower the strength"));
     let far = virial(Method::La, 1.0, 60).expect("straight draws leave the posterior");
     assert!(far.to_string().contains("too far out") && far.to_string().contains("lin-la"), "{far}");
     assert_eq!(virial(Method::RiemLa, 3.0, 1), None, "one draw has no standard error");
+    // No strength helps draws that see a tenth of the rows: the remedy is another.
+    let batch = Some(BatchPlan { size: 6, stratified: true });
+    let posterior = problem.configured(PosteriorConfig { batch, ..PosteriorConfig::new(Method::RiemLa) });
+    let set = posterior.sample(1, 20, Control::default());
+    assert_eq!(set.calibration.as_ref().map(|found| found.status), Some(SearchStatus::Closest));
+    let far = of(&set, &posterior).into_iter().find(|w| matches!(w, Warning::Virial { .. }));
+    assert!(far.is_some_and(|warning| warning.to_string().contains("larger batches")));
     let posterior = problem.posterior(Method::La, Strength::Fixed(1.0));
     let set = posterior.sample(1, 10, Control::default());
     let (ratio, _) = posterior.virial_ratio_with_error(&set.thetas()).unwrap();

@@ -29,6 +29,6 @@ pub use samples::{SampleSet, virial_ratio};
 pub use search::SearchStatus;
 pub use strength::{Statistic, Strength, growth_factor};
 pub use warnings::{
-    CORRECTION_LIMIT, FEW_DRAWS, NEWTON_SHARE, REDRAWN_SHARE, SPEED_LIMIT, VIRIAL_ERRORS, VIRIAL_SLACK,
-    Warning, warnings,
+    CORRECTION_LIMIT, DrawsMade, FEW_DRAWS, NEWTON_SHARE, REDRAWN_SHARE, SPEED_LIMIT, VIRIAL_ERRORS,
+    VIRIAL_SLACK, Warning, warnings,
 };

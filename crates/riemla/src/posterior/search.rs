@@ -51,7 +51,7 @@ impl std::fmt::Display for SearchStatus {
             Self::Converged => "converged",
             Self::LowestStrength => "at the lowest strength",
             Self::HighestStrength => "at the highest strength",
-            Self::Closest => "closest to the condition",
+            Self::Closest => "closest to the rule, which no strength meets",
             Self::TrialLimit => "trial limit",
             Self::Stopped => "stopped",
         })

@@ -48,8 +48,8 @@ pub enum Warning {
         standard_error: f64,
         /// Draws it was measured on.
         draws: usize,
-        /// Whether draws follow geodesics, so that a strength can be chosen.
-        riemannian: bool,
+        /// How the draws were made, which decides what can be done.
+        made: DrawsMade,
     },
     /// Kept draws whose geodesics did not reach their ends.
     Unfinished {
@@ -92,6 +92,17 @@ pub enum Warning {
     },
 }
 
+/// How draws were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DrawsMade {
+    /// Drawn from the Gaussian.
+    Gaussian,
+    /// Carried along geodesics of the loss on all data.
+    Geodesics,
+    /// Each carried along a geodesic of the loss on its own batch.
+    Batches,
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -101,13 +112,19 @@ impl fmt::Display for Warning {
                  {SPEED_LIMIT:.0e}; largest correction in one step {correction:.1e}, limit \
                  {CORRECTION_LIMIT:.0e}): they were not followed accurately; tighten the tolerance"
             ),
-            Self::Virial { ratio, standard_error, draws, riemannian } => {
+            Self::Virial { ratio, standard_error, draws, made } => {
                 let place = if *ratio < 1.0 { "too close to the trained weights" } else { "too far out" };
-                let remedy = match (riemannian, *ratio < 1.0) {
-                    (true, true) => "lower the strength of the metric, or choose it by the virial rule",
-                    (true, false) => "raise the strength of the metric, or choose it by the virial rule",
-                    (false, true) => "the Gaussian is narrower than the posterior; try riem-la",
-                    (false, false) => "the Gaussian leaves the posterior's mass; try lin-la or riem-la",
+                let remedy = match (made, *ratio < 1.0) {
+                    (DrawsMade::Gaussian, true) => "the Gaussian is narrower than the posterior; try riem-la",
+                    (DrawsMade::Gaussian, false) => {
+                        "the Gaussian leaves the posterior's mass; try lin-la or riem-la"
+                    }
+                    (DrawsMade::Batches, false) => {
+                        "each follows its own batch and does not see the other rows; take larger batches, all \
+                         rows, or a larger prior precision"
+                    }
+                    (_, true) => "lower the strength of the metric, or choose it by the virial rule",
+                    (_, false) => "raise the strength of the metric, or choose it by the virial rule",
                 };
                 write!(
                     f,
@@ -210,7 +227,12 @@ fn virial(set: &SampleSet, posterior: &Posterior) -> Result<Option<Warning>> {
     }
     let (ratio, standard_error) = posterior.virial_ratio_with_error(&set.thetas())?;
     let far = (ratio - 1.0).abs() > VIRIAL_SLACK.max(VIRIAL_ERRORS * standard_error);
-    let riemannian = posterior.config().method.is_riemannian();
-    let warning = Warning::Virial { ratio, standard_error, draws: set.draws.len(), riemannian };
+    let config = posterior.config();
+    let made = match (config.method.is_riemannian(), &config.batch) {
+        (false, _) => DrawsMade::Gaussian,
+        (true, None) => DrawsMade::Geodesics,
+        (true, Some(_)) => DrawsMade::Batches,
+    };
+    let warning = Warning::Virial { ratio, standard_error, draws: set.draws.len(), made };
     Ok((far || ratio.is_nan()).then_some(warning))
 }

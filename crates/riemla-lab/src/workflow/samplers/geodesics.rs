@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, Strength};
+use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength};
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
 use super::{Finished, Keeper, Sampler};
@@ -60,7 +60,11 @@ impl Geodesics {
             settled => settled?,
         };
         if let Some(found) = &settled.found {
-            keeper.watch.note(&format!("strength of the metric: {:.4}", found.strength));
+            let status = match found.status {
+                SearchStatus::Converged => String::new(),
+                status => format!(" ({status})"),
+            };
+            keeper.watch.note(&format!("strength of the metric: {:.4}{status}", found.strength));
         }
         Ok(settled.posterior)
     }
