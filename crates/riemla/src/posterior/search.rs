@@ -96,13 +96,17 @@ impl Tried {
         self.0[..self.0.partition_point(|p| p.0 < x)].last().copied()
     }
 
+    /// The nearest above `x`.
+    fn above(&self, x: f64) -> Option<Point> {
+        self.0.get(self.0.partition_point(|p| p.0 <= x)).copied()
+    }
+
     /// The way to where `size` is smallest.
     fn descend(&self, size: fn(f64) -> f64) -> Next {
         let (lowest, highest) = (LOWEST.ln(), HIGHEST.ln());
         let Some(at) = self.smallest(size) else { return Next::Try(START.ln()) };
         let best = self.0[at].0;
-        let right = self.0.get(at + 1).map(|p| p.0);
-        Next::Try(match (self.below(best).map(|p| p.0), right) {
+        Next::Try(match (self.below(best).map(|p| p.0), self.above(best).map(|p| p.0)) {
             (None, _) if best <= lowest => return Next::Done(SearchStatus::LowestStrength),
             (_, None) if best >= highest => return Next::Done(SearchStatus::HighestStrength),
             (None, _) => (best - std::f64::consts::LN_10 / 2.0).max(lowest),
@@ -159,8 +163,8 @@ pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<Estimate>) -> (f64, Sear
             return (x.exp(), SearchStatus::Converged);
         }
         if y < 0.0 && strong.is_none() {
-            // Between two strengths that are too weak: of the two roots the lower.
-            weak = tried.below(x);
+            // Between two ratios above 1 are two roots: the lower. Below all of them is one.
+            weak = tried.below(x).or_else(|| tried.above(x));
         }
         let (same, other) = if y > 0.0 { (&mut weak, &mut strong) } else { (&mut strong, &mut weak) };
         if let (true, Some(other)) = (last * y > 0.0, other) {
@@ -287,6 +291,18 @@ mod tests {
                     assert!(distance.abs() <= MINIMUM_TOLERANCE, "{lowest} {depth}: {a}");
                 }
                 assert!(trials <= 12, "{lowest} {depth}: {trials} trials");
+            }
+        }
+    }
+
+    #[test]
+    fn a_ratio_that_only_rises_has_a_root_too() {
+        for wanted in [2e-3, 0.02, 0.1, 0.2] {
+            for power in [0.3f64, 1.0] {
+                let (a, status, trials) = run(exact_root, |a| (a / wanted).powf(power));
+                assert_eq!(status, SearchStatus::Converged, "{wanted} {power}: {a}");
+                assert!(((a / wanted).ln() * power).abs() <= RATIO_TOLERANCE, "{wanted} {power}: {a}");
+                assert!(trials <= 12, "{wanted} {power}: {trials} trials");
             }
         }
     }
