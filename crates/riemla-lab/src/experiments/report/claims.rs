@@ -8,7 +8,7 @@ use super::numbers::{Extent, Number, Numbers, Place, shown};
 
 const INTRO: &str = "Yes or no by the means alone, with the numbers that decide; even where they have the same \
 digits. The column \"published\" judges the paper's own tables in the same way. Brackets say what a verdict rests \
-on where that is less than in other columns.";
+on where that is less than other numbers of its row have.";
 
 /// Sets of the claims about the negative log-likelihood.
 const SETS: [&str; 9] = [
@@ -134,16 +134,18 @@ fn row(
             used.borrow_mut().extend(numbers.row(at, method, preset).map(Extent::of));
             numbers.ours(at, method, preset)
         })?;
-        Some((verdict, Extent::smallest(used.into_inner().into_iter())?))
+        Some((verdict, used.into_inner()))
     });
-    let ours: Vec<Option<(String, Extent)>> = ours.collect();
-    let most = Extent::largest(ours.iter().flatten().map(|(_, extent)| *extent));
+    let ours: Vec<Option<(String, Vec<Extent>)>> = ours.collect();
+    let most = Extent::largest(ours.iter().flatten().flat_map(|(_, used)| used.iter().copied()));
     let text = |verdict: &Verdict| verdict.clone().unwrap_or_else(|| "–".into());
     ours.iter().any(Option::is_some).then(|| {
         let mut cells = vec![text(&judge(&|at, method| numbers.published(at, method)))];
-        let remarked =
-            ours.iter().map(|one| one.as_ref().map(|(why, extent)| why.clone() + &extent.remark(most)));
-        cells.extend(remarked.map(|verdict| text(&verdict)));
+        let remarked = |(why, used): &(String, Vec<Extent>)| {
+            let least = Extent::smallest(used.iter().copied());
+            why.clone() + &least.map_or(String::new(), |least| least.remark(most))
+        };
+        cells.extend(ours.iter().map(|one| text(&one.as_ref().map(remarked))));
         (name, cells)
     })
 }
@@ -265,5 +267,8 @@ mod tests {
         let cells =
             ["yes: 0.298 against 0.415", "no: 0.320 against 0.310 (1 seed)", "even: 0.286 against 0.286"];
         assert_eq!(claims, [("banana, prior optimized".to_string(), cells.map(String::from).to_vec())]);
+        // One column alone: less than the other method has.
+        let claims = batch_claims(&Numbers::new(&rows[2..]));
+        assert_eq!(claims[0].1[1], "no: 0.320 against 0.310 (1 seed)");
     }
 }
