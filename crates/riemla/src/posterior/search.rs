@@ -143,9 +143,8 @@ impl Estimate {
     }
 }
 
-/// The strength at which `ratio` is 1, the lowest such if there are several. The ratio falls with the
-/// strength, with batches only up to some strength; if it stays above 1, the strength where it is
-/// smallest. `None` from `ratio` stops.
+/// A strength at which `ratio` is 1. The ratio falls with the strength, with batches only up to some
+/// strength; if it stays above 1, the strength where it is smallest. `None` from `ratio` stops.
 pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<Estimate>) -> (f64, SearchStatus) {
     let (lowest, highest) = (LOWEST.ln(), HIGHEST.ln());
     let mut x = START.ln();
