@@ -3,7 +3,7 @@
 //! An iteration that does not finish (a geodesic, an optimiser) is not an error but data: see
 //! the `status` in its result.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 /// What went wrong, in terms of what the caller handed in.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -88,6 +88,38 @@ pub enum Error {
     /// A combination of choices that has no meaning.
     #[error("{0}")]
     Unsupported(String),
+    /// What the caller's own objective failed with.
+    #[error("{0}")]
+    Objective(Failure),
+}
+
+/// Why an objective could not be evaluated: the error of a callback, a file or a device, as it was.
+#[derive(Debug, Clone)]
+pub struct Failure(Arc<dyn std::error::Error + Send + Sync>);
+
+impl Failure {
+    /// Keeps an error of any kind.
+    pub fn new(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self(Arc::from(error.into()))
+    }
+
+    /// The error itself, to be downcast to what it was.
+    pub fn source(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+        &*self.0
+    }
+}
+
+/// Equal if they are the same failure.
+impl PartialEq for Failure {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 /// Result with the library's [`Error`].
@@ -103,16 +135,6 @@ impl Error {
     pub fn range(what: impl Into<String>, value: impl ToString, requirement: impl Into<String>) -> Self {
         Self::Range { what: what.into(), value: value.to_string(), requirement: requirement.into() }
     }
-}
-
-/// Whether a stop was requested.
-pub(crate) fn stop_requested(stop: Option<&AtomicBool>) -> bool {
-    stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
-}
-
-/// An error if a stop was requested before `what`.
-pub(crate) fn check_stop(stop: Option<&AtomicBool>, what: &str) -> Result<()> {
-    if stop_requested(stop) { Err(Error::Stopped { what: what.into() }) } else { Ok(()) }
 }
 
 /// Checks that every entry is finite.

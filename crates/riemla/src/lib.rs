@@ -34,6 +34,7 @@
 //! ```
 
 pub mod compare;
+mod control;
 pub mod curvature;
 pub mod data;
 pub mod error;
@@ -51,6 +52,7 @@ mod strict;
 pub mod testing;
 pub mod train;
 
+pub use control::Control;
 pub use error::{Error, Result};
 
 #[cfg(doctest)]

@@ -1,11 +1,31 @@
 //! Random streams that depend on (seed, purpose, index) alone, never on threads or order.
 
+use std::convert::Infallible;
+
+use rand::TryRng;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 
-/// The generator used everywhere.
-pub type Rng = ChaCha8Rng;
+/// The generator used everywhere; it implements `rand::Rng`.
+#[derive(Debug, Clone)]
+pub struct Rng(ChaCha8Rng);
+
+impl TryRng for Rng {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.0.try_next_u32()
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.0.try_next_u64()
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.0.try_fill_bytes(bytes)
+    }
+}
 
 /// What a stream is for: streams of different purposes never coincide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +66,7 @@ pub fn attempt_stream(seed: u64, purpose: Purpose, index: u64, attempt: u64) -> 
     key[16..24].copy_from_slice(&attempt.to_le_bytes());
     let mut rng = ChaCha8Rng::from_seed(key);
     rng.set_stream(index);
-    rng
+    Rng(rng)
 }
 
 /// Fills a slice with independent standard normal numbers.

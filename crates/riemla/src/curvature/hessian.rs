@@ -43,7 +43,7 @@ pub fn hessian_diagonal(loss: &NetworkLoss, theta: &[f64], subset: &SubsetRanges
 }
 
 /// Averages the two triangles, which differ by rounding.
-fn symmetrize(matrix: &mut Matrix) {
+pub(super) fn symmetrize(matrix: &mut Matrix) {
     let n = matrix.rows();
     for j in 0..n {
         for i in j + 1..n {

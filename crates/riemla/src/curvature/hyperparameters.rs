@@ -46,7 +46,8 @@ pub(super) fn evidence(
 
 pub(super) fn choose(
     loss: &NetworkLoss,
-    (theta, subset): (&[f64], &SubsetRanges),
+    theta: &[f64],
+    subset: &SubsetRanges,
     config: &LaplaceConfig,
     curvature: &CurvatureMatrix,
     evidence: &Evidence,

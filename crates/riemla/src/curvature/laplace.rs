@@ -1,25 +1,21 @@
 //! The Laplace approximation: a Gaussian at the trained weights.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
 
 use super::hyperparameters::{self, Chosen, layered_evidence, noise_of};
 use super::low_rank::EigenReport;
 use super::matrix::CurvatureMatrix;
-use super::structure::Precision;
-use super::subset::{Subset, SubsetRanges};
-use super::{Curvature, Structure};
-use crate::error::check_stop;
-use crate::linalg::vector::{axpy, norm};
+use super::subset::Subset;
+use super::{Curvature, Gaussian, Structure};
+use crate::linalg::vector::norm;
 use crate::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
-use crate::random::{Rng, fill_normal};
-use crate::train::{Lbfgs, lbfgs, until};
-use crate::{Error, Result};
+use crate::train::{Lbfgs, TrainStatus, lbfgs};
+use crate::{Control, Error, Result};
 
 /// Where prior precision (and, in regression, the noise) come from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PriorChoice {
     /// As in the loss that was trained.
@@ -27,6 +23,7 @@ pub enum PriorChoice {
     /// This value; the noise as in the loss.
     Fixed(PriorPrecision),
     /// The scalar precision (and noise) that maximise the marginal likelihood.
+    #[default]
     Optimize,
     /// One precision per layer (and the noise) that maximise it. Layers without uncertain weights
     /// keep theirs.
@@ -53,7 +50,7 @@ impl Default for Refit {
 }
 
 /// Choices of a Laplace approximation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LaplaceConfig {
     /// Which second derivative.
     pub curvature: Curvature,
@@ -67,23 +64,11 @@ pub struct LaplaceConfig {
     pub refit: Option<Refit>,
 }
 
-impl Default for LaplaceConfig {
-    fn default() -> Self {
-        Self {
-            curvature: Curvature::Ggn,
-            structure: Structure::Full,
-            subset: Subset::All,
-            prior: PriorChoice::Optimize,
-            refit: None,
-        }
-    }
-}
-
-/// N(θ*, P⁻¹) on the chosen weights, P = curvature + prior precision.
+/// A network's Gaussian N(θ*, P⁻¹), P = curvature + prior precision, and how it was found.
 #[derive(Debug, Clone)]
 pub struct Laplace {
-    /// The trained weights θ* (refitted if asked for).
-    pub theta: Vec<f64>,
+    /// The Gaussian at the trained weights θ* (refitted if asked for).
+    pub gaussian: Arc<Gaussian>,
     /// Prior in force.
     pub prior: Prior,
     /// Likelihood in force (with the noise that was chosen).
@@ -102,37 +87,34 @@ pub struct Laplace {
     pub stopped: bool,
     /// How the iteration for the eigenpairs ended, with a low-rank structure.
     pub eigenpairs: Option<EigenReport>,
-    subset: SubsetRanges,
-    precision: Arc<dyn Precision>,
 }
 
 impl Laplace {
     /// Fits the Gaussian at `theta`.
-    pub fn fit(loss: &NetworkLoss, theta: &[f64], config: &LaplaceConfig) -> Result<Self> {
-        Self::fit_until(loss, theta, config, None)
-    }
-
-    /// [`Self::fit`] with a flag that is looked at before the curvature, before its decomposition
-    /// and in every iteration of refitting.
     ///
-    /// Once set, the last complete round is returned with `stopped`; before the first one there is
-    /// none, and the error is [`Error::Stopped`].
-    pub fn fit_until(
+    /// A stop is looked for before the curvature, before its decomposition and in every iteration of
+    /// refitting. After one, the last complete round is returned with `stopped`; before the first one
+    /// there is none, and the error is [`Error::Stopped`].
+    pub fn fit(
         loss: &NetworkLoss,
         theta: &[f64],
         config: &LaplaceConfig,
-        stop: Option<&AtomicBool>,
+        control: Control<'_>,
     ) -> Result<Self> {
-        let mut round = Self::round(loss, theta, config, stop)?;
+        let mut round = Self::round(loss, theta, config, control)?;
         let Some(refit) = config.refit else { return Ok(round) };
         if !matches!(config.prior, PriorChoice::Optimize | PriorChoice::OptimizePerLayer) {
             return Err(Error::Unsupported("refitting the weights goes with an optimised prior".into()));
         }
         for rounds in 1..=refit.max_rounds {
             let refitted = loss.with(round.likelihood, round.prior.clone())?;
-            let mut theta = round.theta.clone();
-            lbfgs(&refitted, &mut theta, &Lbfgs::default(), &mut until(stop))?;
-            let next = match Self::round(&refitted, &theta, config, stop) {
+            let mut theta = round.gaussian.theta().to_vec();
+            let report = lbfgs(&refitted, &mut theta, &Lbfgs::default(), control.quiet())?;
+            if report.status == TrainStatus::NonFinite {
+                let remedy = "finite: give a larger prior precision, or do not refit";
+                return Err(Error::range("loss of the weights under the new prior", report.value, remedy));
+            }
+            let next = match Self::round(&refitted, &theta, config, control) {
                 Err(Error::Stopped { .. }) => {
                     round.stopped = true;
                     round.refit_settled = Some(false);
@@ -159,17 +141,17 @@ impl Laplace {
         loss: &NetworkLoss,
         theta: &[f64],
         config: &LaplaceConfig,
-        stop: Option<&AtomicBool>,
+        control: Control<'_>,
     ) -> Result<Self> {
         crate::error::check_len("weights", loss.dim(), theta.len())?;
         crate::error::check_finite("weights", theta)?;
         let subset = &config.subset.ranges(loss.network())?;
-        check_stop(stop, "the curvature")?;
+        control.check("the curvature")?;
         let mut curvature = CurvatureMatrix::new(loss, theta, config.curvature, config.structure, subset)?;
-        check_stop(stop, "the evidence")?;
+        control.check("the evidence")?;
         let evidence = hyperparameters::evidence(loss, theta, subset, config.curvature, &curvature)?;
         let Chosen { prior, likelihood, settled } =
-            hyperparameters::choose(loss, (theta, subset), config, &curvature, &evidence)?;
+            hyperparameters::choose(loss, theta, subset, config, &curvature, &evidence)?;
         if let (Likelihood::Gaussian { sigma_noise: old }, Likelihood::Gaussian { sigma_noise: new }) =
             (loss.likelihood(), likelihood)
         {
@@ -186,7 +168,7 @@ impl Laplace {
         let mut gradient = vec![0.0; theta.len()];
         loss.value_and_gradient(theta, &mut gradient);
         Ok(Self {
-            theta: theta.to_vec(),
+            gaussian: Arc::new(Gaussian::on_subset(theta.to_vec(), subset.clone(), precision)?),
             prior: loss.prior().clone(),
             likelihood,
             log_marginal_likelihood,
@@ -196,8 +178,6 @@ impl Laplace {
             refit_settled: None,
             stopped: false,
             eigenpairs: curvature.report(),
-            subset: subset.clone(),
-            precision,
         })
     }
 
@@ -217,21 +197,10 @@ impl Laplace {
     /// Puts a fitted approximation together again, for example from a file.
     ///
     /// The public fields that are not arguments are records of the fit; set them on the result.
-    pub fn from_parts(
-        theta: Vec<f64>,
-        prior: Prior,
-        likelihood: Likelihood,
-        subset: SubsetRanges,
-        precision: Arc<dyn Precision>,
-    ) -> Result<Self> {
-        crate::error::check_finite("weights", &theta)?;
-        crate::error::check_len("prior of the weights", theta.len(), prior.dim())?;
-        crate::error::check_len("precision of the uncertain weights", subset.len(), precision.dim())?;
-        if let Some(range) = subset.as_slice().last().filter(|range| range.end > theta.len()) {
-            return Err(Error::shape("uncertain weights", format!("below {}", theta.len()), range.end));
-        }
+    pub fn from_parts(gaussian: Gaussian, prior: Prior, likelihood: Likelihood) -> Result<Self> {
+        crate::error::check_len("prior of the weights", gaussian.theta().len(), prior.dim())?;
         Ok(Self {
-            theta,
+            gaussian: Arc::new(gaussian),
             prior,
             likelihood,
             log_marginal_likelihood: None,
@@ -241,38 +210,11 @@ impl Laplace {
             refit_settled: None,
             stopped: false,
             eigenpairs: None,
-            subset,
-            precision,
         })
-    }
-
-    /// The uncertain weights.
-    pub fn subset(&self) -> &SubsetRanges {
-        &self.subset
-    }
-
-    /// The precision P on the uncertain weights.
-    pub fn precision(&self) -> &dyn Precision {
-        &*self.precision
     }
 
     /// The loss under the prior and noise in force.
     pub fn loss(&self, trained: &NetworkLoss) -> Result<NetworkLoss> {
         trained.with(self.likelihood, self.prior.clone())
-    }
-
-    /// Weights θ* + v.
-    pub fn draw(&self, rng: &mut Rng) -> Vec<f64> {
-        let mut theta = self.draw_tangent(rng);
-        axpy(1.0, &self.theta, &mut theta);
-        theta
-    }
-
-    /// A tangent vector v ~ N(0, P⁻¹), zero outside the uncertain weights.
-    pub fn draw_tangent(&self, rng: &mut Rng) -> Vec<f64> {
-        let mut v = vec![0.0; self.precision.dim()];
-        fill_normal(rng, &mut v);
-        self.precision.sqrt_solve(&mut v);
-        self.subset.scatter(&v, self.theta.len())
     }
 }

@@ -13,7 +13,8 @@ use crate::linalg::dense::{add_gram_lower, view};
 use crate::linalg::vector::{dot, scale};
 use crate::linalg::{Cholesky, Matrix};
 use crate::objective::Objective;
-use crate::train::{Lbfgs, lbfgs, silent};
+use crate::Control;
+use crate::train::{Lbfgs, lbfgs};
 use crate::{Error, Result};
 
 /// Curvature of the likelihood, without the prior, as far as it couples layers.
@@ -172,7 +173,7 @@ impl<'a> LayerEvidence<'a> {
         let weights = self.layers.last().map_or(0, |layer| layer.range.end) as f64;
         let gradient_tolerance = SLOPE_GOAL * weights;
         let settings = Lbfgs { gradient_tolerance, max_iterations: MAX_ITERATIONS, ..Lbfgs::default() };
-        let report = lbfgs(&climb, &mut x, &settings, &mut silent)?;
+        let report = lbfgs(&climb, &mut x, &settings, Control::default())?;
         let (prior_precisions, sigma_noise) = climb.split(&x);
         if let Some(l) = (0..self.layers.len()).find(|&l| !climb.inside(x[l] * EDGE)) {
             return Err(edge(l, &self.layers[l]));

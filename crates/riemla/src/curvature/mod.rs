@@ -3,9 +3,10 @@
 //! Three independent choices: which [`Curvature`] (GGN, empirical Fisher or exact Hessian), in which
 //! [`Structure`] (full, diagonal, Kronecker-factored or low-rank), over which [`Subset`] of the weights.
 
-mod density;
 mod evidence;
 mod fisher;
+mod found;
+mod gaussian;
 mod ggn;
 mod gram;
 mod hessian;
@@ -23,6 +24,8 @@ mod subset;
 
 pub use evidence::{Evidence, EvidenceOptimum};
 pub use fisher::{empirical_fisher_diagonal, empirical_fisher_full};
+pub use found::HessianSearch;
+pub use gaussian::Gaussian;
 pub use ggn::{for_each_factor, ggn_diagonal, ggn_full};
 pub use hessian::{hessian_diagonal, hessian_full};
 pub use kronecker::KroneckerCurvature;

@@ -28,7 +28,7 @@ impl Subset {
     /// Resolves the choice for a network.
     pub fn ranges(&self, network: &Network) -> Result<SubsetRanges> {
         let names = match self {
-            Subset::All => return Ok(SubsetRanges(std::iter::once(0..network.dim()).collect())),
+            Subset::All => return Ok(SubsetRanges::all(network.dim())),
             Subset::LastLayer => return Ok(SubsetRanges(std::iter::once(network.last_layer()).collect())),
             Subset::Parameters(names) => names,
         };
@@ -46,6 +46,11 @@ impl Subset {
 }
 
 impl SubsetRanges {
+    /// All of `dim` weights.
+    pub fn all(dim: usize) -> Self {
+        Self(std::iter::once(0..dim).collect())
+    }
+
     /// The ranges.
     pub fn as_slice(&self) -> &[Range<usize>] {
         &self.0

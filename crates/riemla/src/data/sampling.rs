@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use rand::seq::SliceRandom as _;
 
-use super::{Dataset, Targets};
 use crate::random::{Purpose, Rng, stream};
 use crate::{Error, Result};
 
@@ -27,24 +26,17 @@ pub fn split(n: usize, sizes: &[usize], seed: u64) -> Result<Vec<Vec<usize>>> {
         .collect())
 }
 
-/// Draws `size` rows without replacement; `stratified` keeps the label frequencies (to
+/// Draws `size` of `n` rows without replacement; with `labels` the batch keeps their frequencies (to
 /// rounding, largest remainders first).
-pub fn draw_batch(data: &Dataset, size: usize, stratified: bool, rng: &mut Rng) -> Result<Vec<usize>> {
-    if size == 0 || size > data.len() {
-        return Err(Error::range("batch size", size, format!("between 1 and the {} rows", data.len())));
+pub fn draw_batch(n: usize, labels: Option<&[usize]>, size: usize, rng: &mut Rng) -> Result<Vec<usize>> {
+    if size == 0 || size > n {
+        return Err(Error::range("batch size", size, format!("between 1 and the {n} rows")));
     }
-    let labels = match data.targets() {
-        Targets::Classes(labels) if stratified => labels,
-        Targets::Values { .. } if stratified => {
-            return Err(Error::Unsupported(
-                "stratified batches need class labels; use plain batches for regression".into(),
-            ));
-        }
-        _ => {
-            let mut rows: Vec<usize> = (0..data.len()).collect();
-            return Ok(rows.partial_shuffle(rng, size).0.to_vec());
-        }
+    let Some(labels) = labels else {
+        let mut rows: Vec<usize> = (0..n).collect();
+        return Ok(rows.partial_shuffle(rng, size).0.to_vec());
     };
+    crate::error::check_len("labels of the rows", n, labels.len())?;
     let mut by_class: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (row, &label) in labels.iter().enumerate() {
         by_class.entry(label).or_default().push(row);
@@ -75,9 +67,8 @@ fn apportion(weights: &[usize], size: usize) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    fn data() -> Dataset {
-        let labels: Vec<usize> = (0..100).map(|i| if i < 70 { 0 } else { 1 + i % 2 }).collect();
-        Dataset::classification(vec![0.0; 100], 1, labels).unwrap()
+    fn labels() -> Vec<usize> {
+        (0..100).map(|i| if i < 70 { 0 } else { 1 + i % 2 }).collect()
     }
 
     #[test]
@@ -94,18 +85,18 @@ mod tests {
 
     #[test]
     fn batches_have_no_repeats_and_can_keep_label_frequencies() {
-        let data = data();
+        let labels = labels();
         for stratified in [false, true] {
             let mut rng = stream(3, Purpose::Batch, 0);
-            let mut rows = draw_batch(&data, 20, stratified, &mut rng).unwrap();
+            let mut rows = draw_batch(100, stratified.then_some(&labels[..]), 20, &mut rng).unwrap();
             let zeros = rows.iter().filter(|&&r| r < 70).count();
             assert!(!stratified || zeros == 14);
             rows.sort_unstable();
             rows.dedup();
             assert_eq!(rows.len(), 20);
         }
-        assert!(draw_batch(&data, 101, false, &mut stream(3, Purpose::Batch, 0)).is_err());
-        assert!(draw_batch(&data, 0, true, &mut stream(3, Purpose::Batch, 0)).is_err());
+        assert!(draw_batch(100, None, 101, &mut stream(3, Purpose::Batch, 0)).is_err());
+        assert!(draw_batch(100, Some(&labels[..]), 0, &mut stream(3, Purpose::Batch, 0)).is_err());
     }
 
     #[test]
@@ -113,11 +104,10 @@ mod tests {
         // Each row is in a batch of 20 of 100 with probability 0.2; 4000 batches give a count of
         // 800 ± 25.3. A two-sided bound of 4.5 sd over 100 rows has level 7e-4 (power: an
         // implementation that never draws some row, or draws it twice as often, fails).
-        let data = data();
         let mut counts = [0usize; 100];
         let mut rng = stream(5, Purpose::Batch, 1);
         for _ in 0..4000 {
-            for row in draw_batch(&data, 20, false, &mut rng).unwrap() {
+            for row in draw_batch(100, None, 20, &mut rng).unwrap() {
                 counts[row] += 1;
             }
         }

@@ -1,16 +1,16 @@
 //! The exponential map: which integrator, and the one place that calls them.
 
-use std::sync::atomic::AtomicBool;
-
 use serde::{Deserialize, Serialize};
 
 use super::leapfrog::ConstrainedLeapfrog;
 use super::metric::{LossMetric, Metric, check_strength};
 use super::path::PathRecorder;
-use super::{Counters, Diagnostics, Geodesic};
-use crate::Result;
-use crate::objective::TwiceDifferentiable;
+use super::preconditioned::corrected_tangent;
+use super::{Counters, Diagnostics, Geodesic, Whitened};
+use crate::curvature::Precision;
+use crate::objective::{Objective, check_failure, second_derivatives};
 use crate::ode::DormandPrince;
+use crate::{Control, Result};
 
 /// How a geodesic is integrated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,39 +38,71 @@ impl Default for Integrator {
     }
 }
 
-/// Follows the geodesic of I + a²∇L∇Lᵀ (a = `strength`) from `theta` with velocity `v` to t = 1.
+/// The metric that a loss L defines: I + a²∇L∇Lᵀ, or P + a²∇L∇Lᵀ with a precision P.
 ///
-/// `path_points` evenly spaced points are recorded for plots (0 for none). A geodesic that could
-/// not be finished is a result with its status, not an error.
-pub fn exponential_map<O: TwiceDifferentiable + ?Sized>(
-    objective: &O,
-    strength: f64,
-    integrator: &Integrator,
-    theta: &[f64],
-    v: &[f64],
-    path_points: usize,
-) -> Result<Geodesic> {
-    exponential_map_until(objective, strength, integrator, theta, v, path_points, None)
+/// A plain number is the first with that strength a.
+#[derive(Debug, Clone, Copy)]
+pub struct LossGeometry<'a> {
+    /// a; 1 is the paper's.
+    pub strength: f64,
+    /// P. Tangents are then lengthened so that on a Gaussian target with precision P the geodesic from
+    /// the mode with velocity v ends at θ* + v.
+    pub preconditioner: Option<&'a dyn Precision>,
 }
 
-/// [`exponential_map`] with a flag that is looked at before every step: once set, the geodesic ends
-/// where it is, with [`Status::Stopped`](super::Status::Stopped).
-pub fn exponential_map_until<O: TwiceDifferentiable + ?Sized>(
-    objective: &O,
+impl From<f64> for LossGeometry<'_> {
+    fn from(strength: f64) -> Self {
+        Self { strength, preconditioner: None }
+    }
+}
+
+/// Follows the geodesic of a loss metric from `theta` with velocity `v` to t = 1.
+///
+/// `path_points` evenly spaced points are recorded for plots (0 for none). A geodesic that could
+/// not be finished is a result with its status, not an error; after a stop the status is
+/// [`Status::Stopped`](super::Status::Stopped). The error of an objective that failed comes out.
+pub fn exponential_map<'a>(
+    objective: &dyn Objective,
+    geometry: impl Into<LossGeometry<'a>>,
+    integrator: &Integrator,
+    theta: &[f64],
+    v: &[f64],
+    path_points: usize,
+    control: Control<'_>,
+) -> Result<Geodesic> {
+    let LossGeometry { strength, preconditioner } = geometry.into();
+    let geodesic = match preconditioner {
+        None => plain(objective, strength, integrator, theta, v, path_points, control)?,
+        Some(precision) => {
+            check_ends(objective.dim(), theta, v)?;
+            let whitened = Whitened::new(objective, theta, precision)?;
+            let z = corrected_tangent(strength, precision, v)?;
+            let origin = vec![0.0; theta.len()];
+            let mut geodesic = plain(&whitened, strength, integrator, &origin, &z, path_points, control)?;
+            whitened.back(&mut geodesic);
+            geodesic
+        }
+    };
+    check_failure(objective)?;
+    Ok(geodesic)
+}
+
+fn plain(
+    objective: &dyn Objective,
     strength: f64,
     integrator: &Integrator,
     theta: &[f64],
     v: &[f64],
     path_points: usize,
-    stop: Option<&AtomicBool>,
+    control: Control<'_>,
 ) -> Result<Geodesic> {
     match integrator {
         Integrator::ConstrainedLeapfrog(leapfrog) => {
-            leapfrog.exponential_map_until(objective, strength, theta, v, path_points, stop)
+            leapfrog.exponential_map(objective, strength, theta, v, path_points, control)
         }
         Integrator::DormandPrince(solver) => {
-            let metric = LossMetric::new(objective, strength)?;
-            geodesic_of_metric_until(&metric, solver, theta, v, path_points, stop)
+            let metric = LossMetric::new(second_derivatives(objective, "Dormand-Prince")?, strength)?;
+            geodesic_of_metric(&metric, solver, theta, v, path_points, control)
         }
     }
 }
@@ -98,18 +130,7 @@ pub fn geodesic_of_metric(
     theta: &[f64],
     v: &[f64],
     path_points: usize,
-) -> Result<Geodesic> {
-    geodesic_of_metric_until(metric, solver, theta, v, path_points, None)
-}
-
-/// [`geodesic_of_metric`] with a flag that is looked at before every step.
-pub fn geodesic_of_metric_until(
-    metric: &dyn Metric,
-    solver: &DormandPrince,
-    theta: &[f64],
-    v: &[f64],
-    path_points: usize,
-    stop: Option<&AtomicBool>,
+    control: Control<'_>,
 ) -> Result<Geodesic> {
     check_ends(metric.dim(), theta, v)?;
     solver.validate()?;
@@ -123,7 +144,7 @@ pub fn geodesic_of_metric_until(
         metric.acceleration(position, velocity, d_velocity);
     };
     let mut observer = |t: f64, y: &[f64], _: &[f64]| path.push(t, &y[..k], &y[k..]);
-    let report = solver.solve_until(&mut right_hand_side, (0.0, 1.0), &mut state, &mut observer, stop);
+    let report = solver.solve(&mut right_hand_side, 0.0, 1.0, &mut state, &mut observer, control);
     let velocity = state.split_off(k);
     let counters = Counters {
         gradients: report.evaluations,

@@ -7,18 +7,15 @@
 //! add up; steps are limited by the error and by how far the normal turns. Measurements and refused
 //! variants: docs/decisions/0004-constrained-leapfrog.md.
 
-use std::sync::atomic::AtomicBool;
-
 use serde::{Deserialize, Serialize};
 
 use super::constraint::{Constraint, Solution, Unsolved};
 use super::exponential::check_start;
 use super::path::PathRecorder;
 use super::{Counters, Diagnostics, Geodesic, Status};
-use crate::error::stop_requested;
 use crate::linalg::vector::{axpy, dot, scale};
 use crate::objective::{Objective, Probe};
-use crate::{Error, Result};
+use crate::{Control, Error, Result};
 
 /// Settings of the constrained leapfrog.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,33 +72,21 @@ impl ConstrainedLeapfrog {
     }
 
     /// The exponential map of any objective; see [`super::exponential_map`].
-    pub fn exponential_map<O: Objective + ?Sized>(
+    pub fn exponential_map(
         &self,
-        objective: &O,
+        objective: &dyn Objective,
         strength: f64,
         theta: &[f64],
         v: &[f64],
         path_points: usize,
-    ) -> Result<Geodesic> {
-        self.exponential_map_until(objective, strength, theta, v, path_points, None)
-    }
-
-    /// The same with a flag that is looked at before every step; see [`super::exponential_map_until`].
-    pub fn exponential_map_until<O: Objective + ?Sized>(
-        &self,
-        objective: &O,
-        strength: f64,
-        theta: &[f64],
-        v: &[f64],
-        path_points: usize,
-        stop: Option<&AtomicBool>,
+        control: Control<'_>,
     ) -> Result<Geodesic> {
         check_start(objective.dim(), strength, theta, v)?;
         self.validate()?;
         let mut probe = objective.probe();
         let mut path = PathRecorder::new(path_points);
         let mut run = Run::start(self, strength, theta, v, &mut *probe);
-        run.stop = stop;
+        run.control = control;
         path.push(0.0, &run.theta, &run.v);
         let (loss_start, start_finite) = (run.loss, run.is_finite());
         let status = if !start_finite {
@@ -135,7 +120,7 @@ type Attempt<T> = std::result::Result<T, Unsolved>;
 /// The moving particle. Heights and gradients are those of aL.
 struct Run<'a> {
     settings: &'a ConstrainedLeapfrog,
-    stop: Option<&'a AtomicBool>,
+    control: Control<'a>,
     strength: f64,
     speed: f64,
     t: f64,
@@ -172,7 +157,7 @@ impl<'a> Run<'a> {
         let zeros = vec![0.0; theta.len()];
         let mut run = Self {
             settings,
-            stop: None,
+            control: Control::default(),
             strength,
             speed: 0.0,
             t: 0.0,
@@ -236,7 +221,7 @@ impl<'a> Run<'a> {
     fn fixed(&mut self, n: usize, probe: &mut dyn Probe, path: &mut PathRecorder) -> Status {
         let h = 1.0 / n as f64;
         for i in 0..n {
-            if stop_requested(self.stop) {
+            if self.control.is_stopped() {
                 return Status::Stopped;
             }
             let solution = match self.position(h, 0.0, MAX_TRIALS_TIGHT, probe) {
@@ -261,7 +246,7 @@ impl<'a> Run<'a> {
         let mut may_grow = true;
         let mut finite = true;
         for _ in 0..self.settings.max_steps {
-            if stop_requested(self.stop) {
+            if self.control.is_stopped() {
                 return Status::Stopped;
             }
             h = self.fit_to_end(h);

@@ -14,14 +14,12 @@ mod path;
 mod preconditioned;
 mod whitened;
 
-pub use exponential::{
-    Integrator, exponential_map, exponential_map_until, geodesic_of_metric, geodesic_of_metric_until,
-};
+pub use exponential::{Integrator, LossGeometry, exponential_map, geodesic_of_metric};
 pub use fisher::{FisherMetric, FisherSolve};
 pub use leapfrog::ConstrainedLeapfrog;
 pub(crate) use metric::check_strength;
 pub use metric::{LossMetric, Metric};
-pub use preconditioned::{arc_length_factor, corrected_exponential_map_until};
+pub use preconditioned::arc_length_factor;
 pub use whitened::Whitened;
 
 use serde::{Deserialize, Serialize};

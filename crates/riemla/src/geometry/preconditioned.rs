@@ -7,13 +7,10 @@
 //! z: Gaussian targets are exact at every strength. For other targets a·(L(θ) − L(θ*)) ≤ s(r) bounds
 //! the rise of the loss, by about r²/2 once ar is large: what it would be on the Gaussian.
 
-use std::sync::atomic::AtomicBool;
-
-use super::{Geodesic, Integrator, Whitened, exponential_map_until};
+use super::{Geodesic, Whitened};
 use crate::Result;
 use crate::curvature::Precision;
-use crate::linalg::vector::{axpy, norm, scale};
-use crate::objective::TwiceDifferentiable;
+use crate::linalg::vector::{norm, scale};
 
 /// s(r)/r as a function of x = ar: how much longer a geodesic on a Gaussian target is than straight.
 pub fn arc_length_factor(x: f64) -> f64 {
@@ -23,33 +20,21 @@ pub fn arc_length_factor(x: f64) -> f64 {
     0.5 * (x.hypot(1.0) + mean_slope)
 }
 
-/// Follows the geodesic of P + a²∇L∇Lᵀ (a = `strength`) from `theta` with the corrected tangent of `v`
-/// to t = 1: on a Gaussian target with mode `theta` and precision P it ends at θ + v.
-pub fn corrected_exponential_map_until<O: TwiceDifferentiable + ?Sized>(
-    objective: &O,
-    (strength, precision): (f64, &dyn Precision),
-    integrator: &Integrator,
-    theta: &[f64],
-    v: &[f64],
-    path_points: usize,
-    stop: Option<&AtomicBool>,
-) -> Result<Geodesic> {
+/// z = S⁻¹v = SᵀPv, lengthened so that the geodesic on a Gaussian target ends at z.
+pub(super) fn corrected_tangent(strength: f64, precision: &dyn Precision, v: &[f64]) -> Result<Vec<f64>> {
     super::check_strength(strength)?;
-    crate::error::check_len("initial velocity", objective.dim(), v.len())?;
-    let whitened = Whitened::new(objective, theta, precision)?;
-    // z = S⁻¹v = SᵀPv.
     let mut z = vec![0.0; v.len()];
     precision.mul(v, &mut z);
     precision.sqrt_solve_transpose(&mut z);
     scale(arc_length_factor(strength * norm(&z)), &mut z);
-    let origin = vec![0.0; theta.len()];
-    let mut geodesic =
-        exponential_map_until(&whitened, strength, integrator, &origin, &z, path_points, stop)?;
-    precision.sqrt_solve(&mut geodesic.velocity);
-    let ends = geodesic.path.iter_mut().map(|point| &mut point.theta);
-    for u in ends.chain([&mut geodesic.end]) {
-        precision.sqrt_solve(u);
-        axpy(1.0, theta, u);
+    Ok(z)
+}
+
+impl Whitened<'_> {
+    /// A geodesic in u as one in θ.
+    pub(super) fn back(&self, geodesic: &mut Geodesic) {
+        self.turn_in_place(&mut geodesic.velocity);
+        let points = geodesic.path.iter_mut().map(|point| &mut point.theta);
+        points.chain([&mut geodesic.end]).for_each(|u| self.place_in_place(u));
     }
-    Ok(geodesic)
 }

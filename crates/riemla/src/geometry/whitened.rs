@@ -1,11 +1,12 @@
 //! An objective in the coordinates in which a Gaussian is white.
 
 use crate::curvature::Precision;
+use crate::error::Failure;
 use crate::objective::{Objective, Pool, Probe, TwiceDifferentiable};
 
 /// φ(u) = L(θ* + Su) with SSᵀ = P⁻¹: the metric P + a²∇L∇Lᵀ of L is I + a²∇φ∇φᵀ here.
-pub struct Whitened<'a, O: ?Sized> {
-    objective: &'a O,
+pub struct Whitened<'a> {
+    objective: &'a dyn Objective,
     origin: &'a [f64],
     precision: &'a dyn Precision,
     pool: Pool<Scratch>,
@@ -17,9 +18,13 @@ struct Scratch {
     direction: Vec<f64>,
 }
 
-impl<'a, O: Objective + ?Sized> Whitened<'a, O> {
+impl<'a> Whitened<'a> {
     /// L around `origin` = θ*, where u = 0.
-    pub fn new(objective: &'a O, origin: &'a [f64], precision: &'a dyn Precision) -> crate::Result<Self> {
+    pub fn new(
+        objective: &'a dyn Objective,
+        origin: &'a [f64],
+        precision: &'a dyn Precision,
+    ) -> crate::Result<Self> {
         crate::error::check_len("origin", objective.dim(), origin.len())?;
         crate::error::check_len("precision", objective.dim(), precision.dim())?;
         Ok(Self { objective, origin, precision, pool: Pool::default() })
@@ -31,14 +36,25 @@ impl<'a, O: Objective + ?Sized> Whitened<'a, O> {
 
     /// point ← θ* + Su.
     fn place(&self, u: &[f64], point: &mut [f64]) {
-        self.turn(u, point);
-        crate::linalg::vector::axpy(1.0, self.origin, point);
+        point.copy_from_slice(u);
+        self.place_in_place(point);
+    }
+
+    /// u ← θ* + Su.
+    pub(super) fn place_in_place(&self, u: &mut [f64]) {
+        self.turn_in_place(u);
+        crate::linalg::vector::axpy(1.0, self.origin, u);
     }
 
     /// direction ← Su.
     fn turn(&self, u: &[f64], direction: &mut [f64]) {
         direction.copy_from_slice(u);
-        self.precision.sqrt_solve(direction);
+        self.turn_in_place(direction);
+    }
+
+    /// u ← Su.
+    pub(super) fn turn_in_place(&self, u: &mut [f64]) {
+        self.precision.sqrt_solve(u);
     }
 
     fn at<R>(&self, u: &[f64], f: impl FnOnce(&mut Scratch) -> R) -> R {
@@ -52,7 +68,7 @@ impl<'a, O: Objective + ?Sized> Whitened<'a, O> {
     }
 }
 
-impl<O: Objective + ?Sized> Objective for Whitened<'_, O> {
+impl Objective for Whitened<'_> {
     fn dim(&self) -> usize {
         self.origin.len()
     }
@@ -70,28 +86,40 @@ impl<O: Objective + ?Sized> Objective for Whitened<'_, O> {
     fn probe(&self) -> Box<dyn Probe + '_> {
         Box::new(WhitenedProbe { inner: self.objective.probe(), whitened: self, scratch: self.scratch() })
     }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        self.objective.second_derivatives().map(|_| self as _)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.objective.failure()
+    }
 }
 
-impl<O: TwiceDifferentiable + ?Sized> TwiceDifferentiable for Whitened<'_, O> {
+/// NaN where the objective has no second derivatives: [`Objective::second_derivatives`] says so first.
+impl TwiceDifferentiable for Whitened<'_> {
     fn curvature_along(&self, u: &[f64], v: &[f64]) -> f64 {
+        let Some(objective) = self.objective.second_derivatives() else { return f64::NAN };
         self.at(u, |scratch| {
             self.turn(v, &mut scratch.direction);
-            self.objective.curvature_along(&scratch.point, &scratch.direction)
+            objective.curvature_along(&scratch.point, &scratch.direction)
         })
     }
 
     fn hvp(&self, u: &[f64], v: &[f64], out: &mut [f64]) {
+        let Some(objective) = self.objective.second_derivatives() else { return out.fill(f64::NAN) };
         self.at(u, |scratch| {
             self.turn(v, &mut scratch.direction);
-            self.objective.hvp(&scratch.point, &scratch.direction, out);
+            objective.hvp(&scratch.point, &scratch.direction, out);
         });
         self.precision.sqrt_solve_transpose(out);
     }
 
     fn gradient_and_curvature(&self, u: &[f64], v: &[f64], gradient: &mut [f64]) -> f64 {
+        let Some(objective) = self.objective.second_derivatives() else { return f64::NAN };
         let curvature = self.at(u, |scratch| {
             self.turn(v, &mut scratch.direction);
-            self.objective.gradient_and_curvature(&scratch.point, &scratch.direction, gradient)
+            objective.gradient_and_curvature(&scratch.point, &scratch.direction, gradient)
         });
         self.precision.sqrt_solve_transpose(gradient);
         curvature
@@ -99,13 +127,13 @@ impl<O: TwiceDifferentiable + ?Sized> TwiceDifferentiable for Whitened<'_, O> {
 }
 
 /// The probe of L: a line in u is a line in θ.
-struct WhitenedProbe<'a, 'b, O: ?Sized> {
+struct WhitenedProbe<'a, 'b> {
     inner: Box<dyn Probe + 'b>,
-    whitened: &'b Whitened<'a, O>,
+    whitened: &'b Whitened<'a>,
     scratch: Scratch,
 }
 
-impl<O: Objective + ?Sized> Probe for WhitenedProbe<'_, '_, O> {
+impl Probe for WhitenedProbe<'_, '_> {
     fn value(&mut self, u: &[f64]) -> f64 {
         self.whitened.place(u, &mut self.scratch.point);
         self.inner.value(&self.scratch.point)

@@ -188,6 +188,10 @@ impl Objective for LinearizedLoss {
             point: zeros,
         })
     }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        Some(self)
+    }
 }
 
 impl TwiceDifferentiable for LinearizedLoss {

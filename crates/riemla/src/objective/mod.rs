@@ -18,11 +18,14 @@ pub use prior::{Prior, PriorPrecision};
 pub use probe::{DirectProbe, Probe};
 pub use restricted::Restricted;
 
+use crate::error::Failure;
+
 /// A function ℝᴷ → ℝ with a gradient: a loss, or minus any log-density.
 ///
-/// Pure: the same point gives the same bits. A value that is not finite means "outside the
-/// domain". Implement the three required methods and every integrator and sampler works.
-pub trait Objective: Sync {
+/// Pure: the same point gives the same bits, from any thread. A value that is not finite means
+/// "outside the domain". Implement the three required methods and every integrator and sampler that
+/// needs no second derivatives works.
+pub trait Objective: Send + Sync {
     /// Number of parameters K.
     fn dim(&self) -> usize;
 
@@ -39,9 +42,30 @@ pub trait Objective: Sync {
     fn probe(&self) -> Box<dyn Probe + '_> {
         Box::new(DirectProbe::new(self))
     }
+
+    /// The second derivatives, if it knows them.
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        None
+    }
+
+    /// Why it can no longer be evaluated, if it failed.
+    ///
+    /// An objective that calls a function, a file or a device keeps the first error, and returns NaN
+    /// from then on. Whoever evaluates it asks here before it believes that a point lies outside the
+    /// domain, and returns [`crate::Error::Objective`].
+    fn failure(&self) -> Option<Failure> {
+        None
+    }
+}
+
+/// An error if the objective failed.
+pub(crate) fn check_failure(objective: &dyn Objective) -> crate::Result<()> {
+    objective.failure().map_or(Ok(()), |failure| Err(crate::Error::Objective(failure)))
 }
 
 /// An [`Objective`] that also knows its second derivative along a direction.
+///
+/// Return it from [`Objective::second_derivatives`], where everything that needs it looks.
 pub trait TwiceDifferentiable: Objective {
     /// vᵀHv at `theta`.
     fn curvature_along(&self, theta: &[f64], v: &[f64]) -> f64;
@@ -56,4 +80,17 @@ pub trait TwiceDifferentiable: Objective {
         let value = self.value_and_gradient(theta, gradient);
         if value.is_finite() { self.curvature_along(theta, v) } else { f64::NAN }
     }
+}
+
+/// The second derivatives of an objective, or an error that says what needs them.
+pub(crate) fn second_derivatives<'a>(
+    objective: &'a dyn Objective,
+    what: &str,
+) -> crate::Result<&'a dyn TwiceDifferentiable> {
+    objective.second_derivatives().ok_or_else(|| {
+        crate::Error::Unsupported(format!(
+            "{what} needs second derivatives, which this model has not: implement \
+             Objective::second_derivatives, or use the constrained leapfrog"
+        ))
+    })
 }

@@ -19,6 +19,7 @@ pub struct NetworkLoss {
     likelihood: Likelihood,
     rule: Box<dyn OutputLoss>,
     prior: Prior,
+    data: Arc<Dataset>,
     blocks: Arc<[Block]>,
     scale: f64,
     pool: Pool<Workspace>,
@@ -42,21 +43,24 @@ const KEPT_NUMBERS: usize = 32 * 1024 * 1024;
 
 impl NetworkLoss {
     /// The loss on all of `data`.
-    pub fn new(network: Arc<Network>, data: &Dataset, likelihood: Likelihood, prior: Prior) -> Result<Self> {
-        let rows: Vec<usize> = (0..data.len()).collect();
-        Self::on_batch(network, data, &rows, likelihood, prior)
-    }
-
-    /// The loss on the given rows, its likelihood scaled by N/B.
-    pub fn on_batch(
+    pub fn new(
         network: Arc<Network>,
-        data: &Dataset,
-        rows: &[usize],
+        data: impl Into<Arc<Dataset>>,
         likelihood: Likelihood,
         prior: Prior,
     ) -> Result<Self> {
-        blocks::check(&network, data, &likelihood)?;
+        let data = data.into();
+        blocks::check(&network, &data, &likelihood)?;
         crate::error::check_len("prior's number of weights", network.dim(), prior.dim())?;
+        let rows: Vec<usize> = (0..data.len()).collect();
+        let blocks = blocks::pack_blocks(&network, &data, &rows).into();
+        let rule = likelihood.rule();
+        Ok(Self { network, likelihood, rule, prior, data, blocks, scale: 1.0, pool: Pool::default() })
+    }
+
+    /// The loss on the given rows, its likelihood scaled by N/B.
+    pub fn on_rows(&self, rows: &[usize]) -> Result<Self> {
+        let data = &self.data;
         if rows.is_empty() || rows.iter().any(|&row| row >= data.len()) {
             return Err(Error::range(
                 "batch rows",
@@ -64,9 +68,16 @@ impl NetworkLoss {
                 format!("between 1 and {} rows, each below that", data.len()),
             ));
         }
-        let blocks = blocks::pack_blocks(&network, data, rows).into();
-        let scale = data.len() as f64 / rows.len() as f64;
-        Ok(Self { network, likelihood, rule: likelihood.rule(), prior, blocks, scale, pool: Pool::default() })
+        Ok(Self {
+            network: self.network.clone(),
+            likelihood: self.likelihood,
+            rule: self.likelihood.rule(),
+            prior: self.prior.clone(),
+            data: data.clone(),
+            blocks: blocks::pack_blocks(&self.network, data, rows).into(),
+            scale: data.len() as f64 / rows.len() as f64,
+            pool: Pool::default(),
+        })
     }
 
     /// The same data and network under another likelihood (noise) and prior.
@@ -85,6 +96,7 @@ impl NetworkLoss {
             likelihood,
             rule: likelihood.rule(),
             prior,
+            data: self.data.clone(),
             blocks: self.blocks.clone(),
             scale: self.scale,
             pool: Pool::default(),
@@ -94,6 +106,11 @@ impl NetworkLoss {
     /// The network.
     pub fn network(&self) -> &Arc<Network> {
         &self.network
+    }
+
+    /// All the data it was made with, also where it sums over a batch of them.
+    pub fn data(&self) -> &Arc<Dataset> {
+        &self.data
     }
 
     /// The likelihood.
@@ -276,6 +293,10 @@ impl Objective for NetworkLoss {
             direction: vec![0.0; dim],
             point: vec![0.0; dim],
         })
+    }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        Some(self)
     }
 }
 

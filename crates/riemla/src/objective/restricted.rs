@@ -2,10 +2,11 @@
 
 use super::pool::Pool;
 use super::{Objective, Probe, TwiceDifferentiable};
+use crate::error::Failure;
 
 /// φ(s) = L(θ with its chosen entries replaced by s).
-pub struct Restricted<'a, O: ?Sized> {
-    objective: &'a O,
+pub struct Restricted<'a> {
+    objective: &'a dyn Objective,
     fixed: &'a [f64],
     indices: Vec<usize>,
     pool: Pool<Full>,
@@ -18,9 +19,9 @@ struct Full {
     result: Vec<f64>,
 }
 
-impl<'a, O: Objective + ?Sized> Restricted<'a, O> {
+impl<'a> Restricted<'a> {
     /// Frees the entries `indices` of `fixed`.
-    pub fn new(objective: &'a O, fixed: &'a [f64], indices: Vec<usize>) -> Self {
+    pub fn new(objective: &'a dyn Objective, fixed: &'a [f64], indices: Vec<usize>) -> Self {
         Self { objective, fixed, indices, pool: Pool::default() }
     }
 
@@ -59,7 +60,7 @@ impl<'a, O: Objective + ?Sized> Restricted<'a, O> {
     }
 }
 
-impl<O: Objective + ?Sized> Objective for Restricted<'_, O> {
+impl Objective for Restricted<'_> {
     fn dim(&self) -> usize {
         self.indices.len()
     }
@@ -81,29 +82,40 @@ impl<O: Objective + ?Sized> Objective for Restricted<'_, O> {
         let gather = |full: &[f64], out: &mut [f64]| self.gather(full, out);
         Box::new(RestrictedProbe { inner: self.objective.probe(), full: self.full(), scatter, gather })
     }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        self.objective.second_derivatives().map(|_| self as _)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.objective.failure()
+    }
 }
 
-impl<O: TwiceDifferentiable + ?Sized> TwiceDifferentiable for Restricted<'_, O> {
+/// NaN where the objective has no second derivatives: [`Objective::second_derivatives`] says so first.
+impl TwiceDifferentiable for Restricted<'_> {
     fn curvature_along(&self, s: &[f64], v: &[f64]) -> f64 {
+        let Some(objective) = self.objective.second_derivatives() else { return f64::NAN };
         self.with_full(s, |full| {
             self.scatter(v, &mut full.direction);
-            self.objective.curvature_along(&full.point, &full.direction)
+            objective.curvature_along(&full.point, &full.direction)
         })
     }
 
     fn hvp(&self, s: &[f64], v: &[f64], out: &mut [f64]) {
+        let Some(objective) = self.objective.second_derivatives() else { return out.fill(f64::NAN) };
         self.with_full(s, |full| {
             self.scatter(v, &mut full.direction);
-            self.objective.hvp(&full.point, &full.direction, &mut full.result);
+            objective.hvp(&full.point, &full.direction, &mut full.result);
             self.gather(&full.result, out);
         });
     }
 
     fn gradient_and_curvature(&self, s: &[f64], v: &[f64], gradient: &mut [f64]) -> f64 {
+        let Some(objective) = self.objective.second_derivatives() else { return f64::NAN };
         self.with_full(s, |full| {
             self.scatter(v, &mut full.direction);
-            let curvature =
-                self.objective.gradient_and_curvature(&full.point, &full.direction, &mut full.result);
+            let curvature = objective.gradient_and_curvature(&full.point, &full.direction, &mut full.result);
             self.gather(&full.result, gradient);
             curvature
         })

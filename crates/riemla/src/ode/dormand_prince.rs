@@ -1,13 +1,11 @@
 //! Dormand-Prince 5(4) with the step control of scipy's RK45, so that evaluation counts and end
 //! points can be compared with scipy's.
 
-use std::sync::atomic::AtomicBool;
-
 use super::initial_step::{Setting, initial_step};
 use super::tableau::Workspace;
 use super::{Observer, OdeReport, Rhs, Status};
-use crate::Result;
-use crate::error::{Error, check_positive, stop_requested};
+use crate::error::{Error, check_positive};
+use crate::{Control, Result};
 use serde::{Deserialize, Serialize};
 
 const SAFETY: f64 = 0.9;
@@ -82,7 +80,8 @@ impl DormandPrince {
     /// `rhs(t, y, dy)` writes f into `dy`; `y` holds the state at `t0` on entry and at the
     /// report's `t` on return. `observer(t, y, dy)` is called at the start and after each accepted
     /// step, only with finite values. A trial with a non-finite stage is cut short and repeated
-    /// with a fifth of the step (scipy evaluates the remaining stages first).
+    /// with a fifth of the step (scipy evaluates the remaining stages first). After a stop the
+    /// integration ends with [`Status::Stopped`].
     pub fn solve(
         &self,
         rhs: &mut Rhs<'_>,
@@ -90,19 +89,7 @@ impl DormandPrince {
         t1: f64,
         y: &mut [f64],
         observer: &mut Observer<'_>,
-    ) -> OdeReport {
-        self.solve_until(rhs, (t0, t1), y, observer, None)
-    }
-
-    /// [`Self::solve`] from the first to the second time, with a flag that is looked at before
-    /// every step: once set, the integration ends with [`Status::Stopped`].
-    pub fn solve_until(
-        &self,
-        rhs: &mut Rhs<'_>,
-        (t0, t1): (f64, f64),
-        y: &mut [f64],
-        observer: &mut Observer<'_>,
-        stop: Option<&AtomicBool>,
+        control: Control<'_>,
     ) -> OdeReport {
         let mut work = Workspace::new(y.len());
         let mut run = Run::new(self, t0, t1);
@@ -117,7 +104,7 @@ impl DormandPrince {
                     run.t = t1;
                     break Status::Reached;
                 }
-                if stop_requested(stop) {
+                if control.is_stopped() {
                     break Status::Stopped;
                 }
                 match run.attempt(&mut work, rhs, y, h) {

@@ -11,19 +11,17 @@
 //! a batch. A geodesic avoids the rises of its own batch's loss, not those of the others, so that on
 //! the batch losses the draws would look narrower than they are.
 
-use std::sync::atomic::AtomicBool;
-
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::geodesics::DrawLoss;
 use super::search::{self, Estimate, SearchStatus};
 use super::strength::growth_factor;
 use super::{MetricChoice, Posterior, Statistic, Strength};
-use crate::error::stop_requested;
 use crate::geometry::{ConstrainedLeapfrog, Counters, Geodesic, Integrator, Status};
 use crate::linalg::vector::{dot, norm};
-use crate::objective::TwiceDifferentiable;
-use crate::{Error, Result};
+use crate::objective::{Objective, check_failure};
+use crate::{Control, Error, Result};
 
 /// One strength that was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -38,17 +36,6 @@ pub struct Trial {
     pub finished: usize,
     /// What it cost.
     pub counters: Counters,
-}
-
-/// Interruption of a search, and going on with one that was interrupted.
-#[derive(Default, Clone, Copy)]
-pub struct SearchControl<'a> {
-    /// Once set, the search is given up.
-    pub stop: Option<&'a AtomicBool>,
-    /// Trials of the same search that were made before: they are not made again.
-    pub known: &'a [Trial],
-    /// Called after every new trial.
-    pub progress: Option<&'a dyn Fn(&Trial)>,
 }
 
 /// A strength found by a rule.
@@ -84,35 +71,35 @@ fn coarse(integrator: &Integrator) -> Integrator {
     }
 }
 
-/// Applies the posterior's rule under `seed`.
-pub(super) fn calibrate(posterior: &Posterior, seed: u64, control: SearchControl<'_>) -> Result<Calibration> {
+/// Applies the posterior's rule under `seed`, with the trials that are known.
+pub(super) fn calibrate(
+    posterior: &Posterior,
+    seed: u64,
+    known: &[Trial],
+    control: Control<'_, Trial>,
+) -> Result<Calibration> {
     let rule = posterior.config().strength;
-    let built;
-    let loss = match posterior.objective() {
-        Some(objective) => objective,
-        None => {
-            built = posterior.full_objective()?;
-            &*built
-        }
-    };
-    let pilots = Pilots::new(posterior, loss, seed)?;
+    let pilots = Pilots::new(posterior, seed)?;
     let natural = pilots.natural_strength();
-    let mut search = Search { pilots, rule, control, trials: Vec::new() };
-    let scaled = |(x, status): (f64, SearchStatus)| (natural * x, status);
-    let (strength, status) = match rule {
-        Strength::Fixed(strength) => (strength, SearchStatus::Converged),
-        Strength::HeldOut { .. } if posterior.validation().is_none() => {
-            let remedy = "a held-out strength needs a score: call Posterior::with_validation";
+    let mut search = Search { pilots, rule, known, control, trials: Vec::new() };
+    let (x, status) = match rule {
+        Strength::Fixed(strength) => {
+            let (trials, counters) = (Vec::new(), Counters::default());
+            return Ok(Calibration { rule, strength, status: SearchStatus::Converged, trials, counters });
+        }
+        Strength::HeldOut { .. } if posterior.validation.is_none() => {
+            let remedy = "a held-out strength needs held-out data: call Posterior::with_held_out";
             return Err(Error::Unsupported(remedy.into()));
         }
         Strength::HeldOut { .. } => {
-            scaled(search::minimum(|x| search.trial(natural * x).map(|estimate| estimate.value)))
+            search::minimum(|x| Ok(search.trial(natural * x)?.map(|estimate| estimate.value)))?
         }
         Strength::Virial { .. } | Strength::LossRise { .. } | Strength::Typical { .. } => {
-            scaled(search::root(|x| search.trial(natural * x)))
+            search::root(|x| search.trial(natural * x))?
         }
     };
-    let status = if stop_requested(control.stop) { SearchStatus::Stopped } else { status };
+    let strength = natural * x;
+    let status = if control.is_stopped() { SearchStatus::Stopped } else { status };
     let trials = search.trials;
     let mut counters = Counters::default();
     trials.iter().for_each(|trial| counters += trial.counters);
@@ -124,28 +111,28 @@ struct Pilots<'a> {
     posterior: &'a Posterior,
     integrator: Integrator,
     /// The loss of the posterior: on all data.
-    loss: &'a (dyn TwiceDifferentiable + Send),
+    loss: &'a dyn Objective,
     loss_start: f64,
     pilots: Vec<Pilot>,
 }
 
 struct Pilot {
     v: Vec<f64>,
-    /// The loss of its geodesic, if that sees a batch.
-    batch: Option<super::geodesics::GeodesicLoss>,
+    /// The loss of its geodesic: that of all data, or of its batch.
+    loss: DrawLoss,
     /// ∇L(θ*)·v.
     slope: f64,
 }
 
 impl<'a> Pilots<'a> {
-    fn new(posterior: &'a Posterior, loss: &'a (dyn TwiceDifferentiable + Send), seed: u64) -> Result<Self> {
-        let theta = &posterior.laplace().theta;
+    fn new(posterior: &'a Posterior, seed: u64) -> Result<Self> {
+        let (loss, theta) = (posterior.objective()?, posterior.gaussian().theta());
         let mut gradient = vec![0.0; theta.len()];
         let loss_start = loss.value_and_gradient(theta, &mut gradient);
+        check_failure(loss)?;
         let pilot = |index| {
             let v = posterior.tangent(seed, index, 0);
-            let batch = posterior.batch_objective(seed, index)?;
-            Ok(Pilot { slope: dot(&gradient, &v), v, batch })
+            Ok(Pilot { slope: dot(&gradient, &v), v, loss: posterior.draw_loss(seed, index)? })
         };
         let count = posterior.config().strength.pilots() as u64;
         let pilots = (0..count).map(pilot).collect::<Result<_>>()?;
@@ -155,7 +142,7 @@ impl<'a> Pilots<'a> {
 
     /// 2‖v‖/K on average, the length being that of the metric without its loss term: see `search`.
     fn natural_strength(&self) -> f64 {
-        let k = self.posterior.laplace().subset().len() as f64;
+        let k = self.posterior.gaussian().subset().len() as f64;
         let length = match self.posterior.config().metric {
             MetricChoice::Preconditioned => k.sqrt(),
             _ => self.pilots.iter().map(|pilot| norm(&pilot.v)).sum::<f64>() / self.pilots.len() as f64,
@@ -168,22 +155,21 @@ impl<'a> Pilots<'a> {
         &self,
         wave: std::ops::Range<usize>,
         strength: f64,
-        stop: Option<&AtomicBool>,
-    ) -> Vec<Option<Geodesic>> {
+        control: Control<'_>,
+    ) -> Result<Vec<Geodesic>> {
         let geodesic = |pilot: &Pilot| {
-            let loss = pilot.batch.as_deref().unwrap_or(self.loss);
-            self.posterior.geodesic(loss, (strength, &self.integrator), &pilot.v, 0, stop).ok()
+            self.posterior.follow(&pilot.loss, strength, &self.integrator, &pilot.v, 0, control)
         };
         self.pilots[wave].par_iter().with_max_len(1).map(geodesic).collect()
     }
 
     /// How high the end of a pilot lies, in units of what is expected of typical draws.
     fn height(&self, pilot: &Pilot, end: &[f64]) -> Height {
-        let laplace = self.posterior.laplace();
-        let k = laplace.subset().len() as f64;
+        let gaussian = self.posterior.gaussian();
+        let k = gaussian.subset().len() as f64;
         let mut gradient = vec![0.0; end.len()];
         let rise = self.loss.value_and_gradient(end, &mut gradient) - self.loss_start;
-        let virial = dot(&gradient, end) - dot(&gradient, &laplace.theta);
+        let virial = dot(&gradient, end) - dot(&gradient, gaussian.theta());
         Height { rise: (rise - pilot.slope) / (0.5 * k), virial: (virial - pilot.slope) / k }
     }
 }
@@ -200,55 +186,57 @@ struct Height {
 struct Search<'a> {
     pilots: Pilots<'a>,
     rule: Strength,
-    control: SearchControl<'a>,
+    known: &'a [Trial],
+    control: Control<'a, Trial>,
     trials: Vec<Trial>,
 }
 
 impl Search<'_> {
     /// What the rule looks at, at one strength; `None` if a stop was requested.
-    fn trial(&mut self, strength: f64) -> Option<Estimate> {
-        let known = self.control.known.iter().find(|trial| trial.strength == strength);
+    fn trial(&mut self, strength: f64) -> Result<Option<Estimate>> {
+        let known = self.known.iter().find(|trial| trial.strength == strength);
         let trial = match known {
             Some(&trial) => trial,
             None => {
-                let trial = self.run(strength)?;
-                self.control.progress.inspect(|progress| progress(&trial));
+                let Some(trial) = self.run(strength)? else { return Ok(None) };
+                self.control.report(&trial);
                 trial
             }
         };
         self.trials.push(trial);
-        Some(Estimate { value: trial.value, error: trial.error })
+        Ok(Some(Estimate { value: trial.value, error: trial.error }))
     }
 
     /// Pilots at one strength, in waves until they tell enough.
-    fn run(&self, strength: f64) -> Option<Trial> {
-        let (stop, all) = (self.control.stop, self.pilots.pilots.len());
+    fn run(&self, strength: f64) -> Result<Option<Trial>> {
+        let (control, all) = (self.control, self.pilots.pilots.len());
         let (mut done, mut finished, mut counters) = (0, 0, Counters::default());
         let mut heights = Vec::new();
         loop {
-            if stop_requested(stop) {
-                return None;
+            if control.is_stopped() {
+                return Ok(None);
             }
             let wave = done..self.next_wave(done);
-            let geodesics = self.pilots.run(wave.clone(), strength, stop);
-            if stop_requested(stop) {
-                return None;
+            let geodesics = self.pilots.run(wave.clone(), strength, control.quiet())?;
+            if control.is_stopped() {
+                return Ok(None);
             }
-            geodesics.iter().flatten().for_each(|geodesic| counters += geodesic.counters);
+            geodesics.iter().for_each(|geodesic| counters += geodesic.counters);
             let ends = self.ends(wave.start, &geodesics);
             finished += ends.len();
             let estimate = if let Strength::HeldOut { .. } = self.rule {
                 counters.values += ends.len();
-                self.score(&ends)
+                self.score(&ends)?
             } else {
                 counters.gradients += ends.len();
                 heights.extend(ends.iter().map(|(pilot, end)| self.pilots.height(pilot, end)));
+                check_failure(self.pilots.loss)?;
                 self.ratio(&heights)
             };
             done = wave.end;
             if estimate.is_enough() || done == all {
                 let Estimate { value, error } = estimate;
-                return Some(Trial { strength, value, error, finished, counters });
+                return Ok(Some(Trial { strength, value, error, finished, counters }));
             }
         }
     }
@@ -261,26 +249,27 @@ impl Search<'_> {
     }
 
     /// Of the pilots from `first` on, those that reached their ends.
-    fn ends<'g>(&self, first: usize, geodesics: &'g [Option<Geodesic>]) -> Vec<(&Pilot, &'g [f64])> {
+    fn ends<'g>(&self, first: usize, geodesics: &'g [Geodesic]) -> Vec<(&Pilot, &'g [f64])> {
         let pairs = self.pilots.pilots[first..].iter().zip(geodesics);
         pairs
-            .filter_map(|(pilot, geodesic)| Some((pilot, geodesic.as_ref()?)))
             .filter(|(_, geodesic)| geodesic.status == Status::Reached)
             .map(|(pilot, geodesic)| (pilot, geodesic.end.as_slice()))
             .collect()
     }
 
-    /// The held-out score of finished pilots.
-    fn score(&self, ends: &[(&Pilot, &[f64])]) -> Estimate {
+    /// The held-out score of finished pilots; none finished is the worst.
+    fn score(&self, ends: &[(&Pilot, &[f64])]) -> Result<Estimate> {
         let thetas: Vec<&[f64]> = ends.iter().map(|(_, end)| *end).collect();
-        let score = self.pilots.posterior.validation().filter(|_| !thetas.is_empty());
-        Estimate { value: score.map_or(f64::INFINITY, |score| score(&thetas)), error: 0.0 }
+        let score = self.pilots.posterior.validation.as_ref().filter(|_| !thetas.is_empty());
+        let value = score.map_or(Ok(f64::INFINITY), |score| score(&thetas))?;
+        Ok(Estimate { value, error: 0.0 })
     }
 
     /// The ratio of finished pilots. None finished means that the metric is too strong to integrate; a
-    /// loss that is not finite means that it is too weak to keep the draws in its domain.
+    /// loss that is not finite means that it is too weak to keep the draws in its domain, and a negative
+    /// average that it is too weak to keep them in the basin of θ*.
     fn ratio(&self, heights: &[Height]) -> Estimate {
-        let k = self.pilots.posterior.laplace().subset().len() as f64;
+        let k = self.pilots.posterior.gaussian().subset().len() as f64;
         let rise = || average(Statistic::Mean, k, heights, |height| height.rise);
         match self.rule {
             Strength::Virial { statistic, .. } => average(statistic, k, heights, |height| height.virial),
@@ -309,5 +298,6 @@ fn average(statistic: Statistic, k: f64, heights: &[Height], ratio: fn(&Height) 
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
     let error = (squares / ((n - 1.0).max(1.0) * n)).sqrt().max(value.abs() * (2.0 / (k * n)).sqrt());
-    Estimate { value: if value.is_nan() { f64::INFINITY } else { value }, error }
+    let left = value.is_nan() || value < 0.0;
+    Estimate { value: if left { f64::INFINITY } else { value }, error }
 }

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Strength;
+use super::{Model, Strength};
 use crate::geometry::Integrator;
+use crate::objective::second_derivatives;
 use crate::ode::DormandPrince;
 use crate::{Error, Result};
 
 /// The posteriors, by the names used on the command line and in result files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// The trained weights, no uncertainty.
@@ -18,6 +19,7 @@ pub enum Method {
     /// Laplace approximation, linearised predictions.
     LinLa,
     /// Riemannian Laplace approximation.
+    #[default]
     RiemLa,
     /// Riemannian Laplace approximation of the linearised network.
     LinRiemLa,
@@ -90,26 +92,24 @@ pub enum Unfinished {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetricChoice {
-    /// I + a²∇L∇Lᵀ, the paper's. (`Default` is what a file without the field means.)
-    #[default]
+    /// I + a²∇L∇Lᵀ, the paper's.
     Loss,
     /// P + a²∇L∇Lᵀ with P the Laplace precision, and tangents lengthened so that Gaussian posteriors
     /// are exact at every strength.
+    #[default]
     Preconditioned,
     /// The Fisher metric Σ JᵀΛJ + δ: no strength to choose, exact for Gaussian posteriors.
     Fisher,
 }
 
 /// Choices of a posterior.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PosteriorConfig {
     /// Which posterior.
     pub method: Method,
     /// Which metric.
-    #[serde(default)]
     pub metric: MetricChoice,
     /// Strength a of the metric I + a²∇L∇Lᵀ, or the rule that finds it.
-    #[serde(default)]
     pub strength: Strength,
     /// How geodesics are integrated.
     pub integrator: Integrator,
@@ -119,25 +119,23 @@ pub struct PosteriorConfig {
     pub batch: Option<BatchPlan>,
 }
 
+impl Default for Unfinished {
+    fn default() -> Self {
+        Self::Redraw(10)
+    }
+}
+
 impl PosteriorConfig {
     /// The defaults for a method: the preconditioned metric at the strength at which the loss is as
     /// high as at typical draws (why: docs/decisions/0016-default-metric.md), constrained leapfrog, all data, up
     /// to 10 redraws.
     pub fn new(method: Method) -> Self {
-        let (metric, strength) = (MetricChoice::Preconditioned, Strength::typical());
-        Self { metric, strength, ..Self::paper(method) }
+        Self { method, ..Self::default() }
     }
 
     /// The paper's metric at strength 1, solved by the constrained leapfrog, otherwise the defaults.
     pub fn paper(method: Method) -> Self {
-        Self {
-            method,
-            metric: MetricChoice::Loss,
-            strength: Strength::default(),
-            integrator: Integrator::default(),
-            unfinished: Unfinished::Redraw(10),
-            batch: None,
-        }
+        Self { metric: MetricChoice::Loss, strength: Strength::Fixed(1.0), ..Self::new(method) }
     }
 
     /// A Riemannian method with the Fisher metric: Dormand-Prince at rtol 1e-6, otherwise the
@@ -156,10 +154,13 @@ impl PosteriorConfig {
     }
 
     /// Checks what the geodesics need.
-    pub(super) fn validate_geodesics(&self) -> Result<()> {
+    pub(super) fn validate_geodesics(&self, model: &dyn Model) -> Result<()> {
         self.strength.validate()?;
         self.integrator.validate()?;
         if self.metric != MetricChoice::Fisher {
+            if let Integrator::DormandPrince(_) = self.integrator {
+                second_derivatives(model, "Dormand-Prince")?;
+            }
             return Ok(());
         }
         let message = if self.strength.fixed().is_none() {

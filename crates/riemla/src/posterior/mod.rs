@@ -14,18 +14,21 @@ mod calibrate;
 mod config;
 mod draw;
 mod geodesics;
-mod importance;
+mod heights;
+mod model;
 mod sampler;
 mod samples;
 mod search;
 mod strength;
 mod warnings;
 
-pub use calibrate::{Calibration, SearchControl, Trial};
+pub use calibrate::{Calibration, Trial};
 pub use config::{BatchPlan, Method, MetricChoice, PosteriorConfig, Unfinished};
 pub use draw::{Draw, GeodesicSummary};
-pub use sampler::{Control, Posterior, Validation};
-pub use samples::{SampleSet, virial_ratio};
+pub use heights::virial_ratio;
+pub use model::{Model, NetworkOutputs, OutputMoments, Outputs};
+pub use sampler::{Posterior, Validation};
+pub use samples::SampleSet;
 pub use search::SearchStatus;
 pub use strength::{Statistic, Strength, growth_factor};
 pub use warnings::{

@@ -1,80 +1,77 @@
 //! Drawing from a posterior: one draw by (seed, index), or many in parallel.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 
-use super::geodesics::GeodesicLoss;
+use super::model::batch_of;
 use super::{
-    Calibration, Draw, Method, MetricChoice, PosteriorConfig, SampleSet, SearchControl, SearchStatus,
-    Strength,
+    Calibration, Draw, Method, MetricChoice, Model, PosteriorConfig, SampleSet, SearchStatus, Strength, Trial,
 };
-use crate::curvature::Laplace;
-use crate::data::{Dataset, draw_batch};
-use crate::error::stop_requested;
-use crate::objective::NetworkLoss;
+use crate::curvature::{Gaussian, Laplace};
+use crate::objective::{NetworkLoss, Objective};
 use crate::random::{Purpose, stream};
-use crate::{Error, Result};
+use crate::{Control, Error, Result};
 
 /// A posterior that draws can be taken from.
 pub struct Posterior {
     pub(super) config: PosteriorConfig,
-    pub(super) laplace: Arc<Laplace>,
-    pub(super) data: Arc<Dataset>,
-    pub(super) loss: NetworkLoss,
-    /// The full-data loss that the metric is made of; none if each draw has its own batch, the
-    /// metric is another, or no geodesics are needed.
-    pub(super) objective: Option<GeodesicLoss>,
+    pub(super) gaussian: Arc<Gaussian>,
+    pub(super) model: Arc<dyn Model>,
+    /// The model's loss with linearised outputs, made when it is first needed.
+    pub(super) linearized: OnceLock<Box<dyn Objective>>,
     pub(super) validation: Option<Validation>,
     /// Strengths found so far, by seed.
     calibrations: Mutex<HashMap<u64, Arc<Calibration>>>,
 }
 
-/// A score of draws on held-out data, lower is better: see [`crate::predict::held_out_nll`].
-pub type Validation = Box<dyn Fn(&[&[f64]]) -> f64 + Send + Sync>;
-
-/// Progress and interruption of a parallel run.
-#[derive(Default, Clone, Copy)]
-pub struct Control<'a> {
-    /// Called after every draw, from any thread, in any order.
-    pub progress: Option<&'a (dyn Fn(&Draw) + Sync)>,
-    /// Once set, no new draw is begun and running geodesics end at their next step; what was drawn
-    /// is kept, a geodesic cut short is not.
-    pub stop: Option<&'a AtomicBool>,
-}
+/// A score of draws on held-out data, lower is better: see [`Posterior::with_held_out`].
+pub type Validation = Box<dyn Fn(&[&[f64]]) -> Result<f64> + Send + Sync>;
 
 impl Posterior {
-    /// A posterior around `laplace`, fitted to `trained` on `data`.
-    pub fn new(
-        trained: &NetworkLoss,
-        data: Arc<Dataset>,
-        laplace: Arc<Laplace>,
-        config: PosteriorConfig,
-    ) -> Result<Self> {
-        let loss = laplace.loss(trained)?;
-        if let Some(batch) = config.batch {
-            if !config.method.is_riemannian() {
+    /// A posterior of `model` around `gaussian`.
+    pub fn new(model: Arc<dyn Model>, gaussian: Arc<Gaussian>, config: PosteriorConfig) -> Result<Self> {
+        crate::error::check_len("weights of the Gaussian", model.dim(), gaussian.theta().len())?;
+        let posterior = Self {
+            config,
+            gaussian,
+            model,
+            linearized: OnceLock::new(),
+            validation: None,
+            calibrations: Mutex::default(),
+        };
+        posterior.check()?;
+        Ok(posterior)
+    }
+
+    /// The posterior of a network around the Laplace approximation fitted to it, with the prior and the
+    /// noise that the fit chose.
+    pub fn of_network(trained: &NetworkLoss, laplace: &Laplace, config: PosteriorConfig) -> Result<Self> {
+        Self::new(Arc::new(laplace.loss(trained)?), laplace.gaussian.clone(), config)
+    }
+
+    /// Reports what the method needs and the model lacks now rather than at the first draw.
+    fn check(&self) -> Result<()> {
+        let Self { config, gaussian, model, .. } = self;
+        if !config.method.is_riemannian() {
+            if config.batch.is_some() {
                 let message = format!("batches go with riem-la and lin-riem-la, not with {}", config.method);
                 return Err(Error::Unsupported(message));
             }
-            // Reports data that do not fit, or a bad batch, now rather than at the first draw.
-            let (network, prior) = (loss.network().clone(), loss.prior().clone());
-            NetworkLoss::on_batch(network, &data, &[0], loss.likelihood(), prior)?;
-            draw_batch(&data, batch.size, batch.stratified, &mut stream(0, Purpose::Batch, 0))?;
+            return Ok(());
         }
-        if config.method.is_riemannian() {
-            config.validate_geodesics()?;
+        config.validate_geodesics(&**model)?;
+        if let Some(plan) = config.batch {
+            batch_of(&**model, plan, &mut stream(0, Purpose::Batch, 0))?;
         }
-        let calibrations = Mutex::default();
-        let mut posterior =
-            Self { config, laplace, data, loss, objective: None, validation: None, calibrations };
-        let of_loss = posterior.config.metric != MetricChoice::Fisher;
-        if posterior.config.method.is_riemannian() && posterior.config.batch.is_none() && of_loss {
-            posterior.objective = Some(posterior.full_objective()?);
+        if config.metric == MetricChoice::Fisher {
+            let linearized = config.method.is_linearized();
+            model.fisher_metric(gaussian.theta(), gaussian.subset(), linearized)?;
+        } else if config.batch.is_none() {
+            self.objective()?;
         }
-        Ok(posterior)
+        Ok(())
     }
 
     /// With the held-out score that [`Strength::HeldOut`] makes small.
@@ -97,126 +94,121 @@ impl Posterior {
         &self.config
     }
 
-    /// The Laplace approximation it is built on.
-    pub fn laplace(&self) -> &Laplace {
-        &self.laplace
+    /// The Gaussian it is built on.
+    pub fn gaussian(&self) -> &Arc<Gaussian> {
+        &self.gaussian
+    }
+
+    /// The model, its loss on all data.
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.model
     }
 
     /// What a user should know before trusting draws: one warning if the metric is not smooth.
     pub fn warning(&self) -> Option<String> {
-        let riemannian = self.config.method.is_riemannian();
-        self.loss.network().smoothness_warning().filter(|_| riemannian)
+        self.model.smoothness_warning().filter(|_| self.config.method.is_riemannian())
     }
 
-    /// The full-data loss under the prior and noise in force.
-    pub fn loss(&self) -> &NetworkLoss {
-        &self.loss
-    }
-
-    /// The strength under `seed` and how it was found; `None` for a fixed strength.
+    /// The strength under `seed` and how it was found; `None` where there is nothing to find: for a
+    /// number, for the Fisher metric, for methods without geodesics.
     ///
-    /// The search runs once per seed and is remembered. Nothing but the seed matters to it.
-    pub fn calibration(&self, seed: u64) -> Result<Option<Arc<Calibration>>> {
-        self.calibration_with(seed, SearchControl::default())
-    }
-
-    /// As [`Posterior::calibration`], given up with the status `Stopped` once `control.stop` is set, and
-    /// going on after the trials that are known.
-    pub fn calibration_with(
+    /// The search runs once per seed and is remembered. Nothing but the seed matters to it. After a stop
+    /// its status is [`SearchStatus::Stopped`]. `known` are trials of the same search that were made
+    /// before: they are not made again.
+    pub fn calibration(
         &self,
         seed: u64,
-        control: SearchControl<'_>,
+        known: &[Trial],
+        control: Control<'_, Trial>,
     ) -> Result<Option<Arc<Calibration>>> {
         let rule = self.config.strength.fixed().is_none() && self.config.metric != MetricChoice::Fisher;
         if !(self.config.method.is_riemannian() && rule) {
             return Ok(None);
         }
-        let known = || self.calibrations.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known().get(&seed) {
+        let found = || self.calibrations.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = found().get(&seed) {
             return Ok(Some(found.clone()));
         }
         // Not under the lock: two threads may do the same work, but none waits inside a pool.
-        let found = Arc::new(super::calibrate::calibrate(self, seed, control)?);
-        if found.status != SearchStatus::Stopped {
-            known().insert(seed, found.clone());
+        let calibration = Arc::new(super::calibrate::calibrate(self, seed, known, control)?);
+        if calibration.status != SearchStatus::Stopped {
+            found().insert(seed, calibration.clone());
         }
-        Ok(Some(found))
+        Ok(Some(calibration))
     }
 
-    /// Draw number `index` under `seed`: the same bits wherever and whenever it is taken.
-    pub fn draw(&self, seed: u64, index: u64) -> Result<Draw> {
-        self.draw_until(seed, index, None)
+    /// The strength in force under `seed`.
+    pub(super) fn strength(&self, seed: u64, control: Control<'_>) -> Result<f64> {
+        match self.calibration(seed, &[], control.quiet())? {
+            None => Ok(self.config.strength.fixed().unwrap_or(1.0)),
+            Some(found) if found.status == SearchStatus::Stopped => {
+                Err(Error::Stopped { what: "the strength was found".into() })
+            }
+            Some(found) => Ok(found.strength),
+        }
     }
 
-    /// As [`Posterior::draw`], given up with [`Error::Stopped`] once `stop` is set.
-    pub fn draw_until(&self, seed: u64, index: u64, stop: Option<&AtomicBool>) -> Result<Draw> {
+    /// Draw number `index` under `seed`: the same bits wherever and whenever it is taken. After a stop
+    /// the error is [`Error::Stopped`].
+    pub fn draw(&self, seed: u64, index: u64, control: Control<'_>) -> Result<Draw> {
         match self.config.method {
-            Method::Map => Ok(Draw { index, theta: self.laplace.theta.clone(), geodesic: None }),
+            Method::Map => Ok(Draw { index, theta: self.gaussian.theta().to_vec(), geodesic: None }),
             Method::La | Method::LinLa => {
-                let theta = self.laplace.draw(&mut stream(seed, Purpose::Draw, index));
+                let theta = self.gaussian.draw(&mut stream(seed, Purpose::Draw, index));
                 Ok(Draw { index, theta, geodesic: None })
             }
             Method::RiemLa | Method::LinRiemLa => {
-                let control = SearchControl { stop, ..SearchControl::default() };
-                let Some(calibration) = self.calibration_with(seed, control)? else {
-                    let strength = self.config.strength.fixed().unwrap_or(1.0);
-                    return self.draw_geodesic(seed, index, strength, stop);
-                };
-                if calibration.status == SearchStatus::Stopped {
-                    return Err(Error::Stopped { what: "the strength was found".into() });
-                }
-                self.draw_geodesic(seed, index, calibration.strength, stop)
+                let strength = self.strength(seed, control)?;
+                self.draw_geodesic(seed, index, strength, control)
             }
         }
     }
 
     /// Draws 0 to `count` − 1 in parallel over all cores.
-    pub fn sample(&self, seed: u64, count: u64, control: Control<'_>) -> SampleSet {
+    pub fn sample(&self, seed: u64, count: u64, control: Control<'_, Draw>) -> Result<SampleSet> {
         let indices: Vec<u64> = (0..count).collect();
         self.sample_indices(seed, &indices, control)
     }
 
     /// The draws with the given indices, in parallel: what is missing of an interrupted run.
-    pub fn sample_indices(&self, seed: u64, indices: &[u64], control: Control<'_>) -> SampleSet {
-        let stopped = || stop_requested(control.stop);
+    ///
+    /// After a stop no new draw is begun and running geodesics end at their next step; what was drawn is
+    /// kept, a geodesic cut short is not. An error is one of the model or of the search for the strength;
+    /// a geodesic that does not finish is in [`SampleSet::failed`].
+    pub fn sample_indices(
+        &self,
+        seed: u64,
+        indices: &[u64],
+        control: Control<'_, Draw>,
+    ) -> Result<SampleSet> {
         let mut set = SampleSet {
             method: self.config.method,
             seed,
             draws: Vec::new(),
             failed: Vec::new(),
             stopped: false,
-            calibration: None,
+            calibration: self.calibration(seed, &[], control.quiet())?,
         };
-        match self.calibration_with(seed, SearchControl { stop: control.stop, ..SearchControl::default() }) {
-            Ok(found) => set.calibration = found,
-            Err(error) => {
-                set.failed = indices.iter().map(|&index| (index, error.clone())).collect();
-                return set;
-            }
-        }
-        let results: Vec<(u64, Option<Result<Draw>>)> = indices
+        let results: Vec<(u64, Result<Draw>)> = indices
             .par_iter()
             // One draw per task: their costs differ too much for larger pieces.
             .with_max_len(1)
             .map(|&index| {
-                if stopped() {
-                    return (index, None);
-                }
-                let draw = self.draw_until(seed, index, control.stop);
-                if let (Ok(draw), Some(progress)) = (&draw, control.progress) {
-                    progress(draw);
-                }
-                (index, Some(draw))
+                let draw = control
+                    .check("a draw was begun")
+                    .and_then(|()| self.draw(seed, index, control.quiet()))
+                    .inspect(|draw| control.report(draw));
+                (index, draw)
             })
             .collect();
         for (index, result) in results {
             match result {
-                Some(Ok(draw)) => set.draws.push(draw),
-                Some(Err(Error::Stopped { .. })) => set.stopped = true,
-                Some(Err(error)) => set.failed.push((index, error)),
-                None => set.stopped = true,
+                Ok(draw) => set.draws.push(draw),
+                Err(Error::Stopped { .. }) => set.stopped = true,
+                Err(error @ Error::Unfinished { .. }) => set.failed.push((index, error)),
+                Err(error) => return Err(error),
             }
         }
-        set
+        Ok(set)
     }
 }

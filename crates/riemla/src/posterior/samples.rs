@@ -5,8 +5,6 @@ use std::sync::Arc;
 use super::{Calibration, Draw, Method};
 use crate::Error;
 use crate::geometry::{Counters, Status};
-use crate::linalg::vector::dot;
-use crate::objective::Objective;
 
 /// Draws in the order they were asked for, and what is missing.
 #[derive(Debug, Clone)]
@@ -52,18 +50,4 @@ impl SampleSet {
         let drifts = self.draws.iter().filter_map(|draw| draw.geodesic).map(|g| g.diagnostics.speed_drift);
         drifts.fold(0.0, f64::max)
     }
-}
-
-/// Mean of (θ − θ*)·∇L(θ)/K over the draws: 1 for exact draws from exp(−L), by integration by
-/// parts, whether θ* is a minimum or not. Below 1 the draws are too close to θ*, above 1 too far
-/// out. K is the dimension of the objective; where only some weights are uncertain, use
-/// [`super::Posterior::virial_ratio`].
-pub fn virial_ratio(objective: &dyn Objective, center: &[f64], thetas: &[&[f64]]) -> f64 {
-    let mut gradient = vec![0.0; center.len()];
-    let mut total = 0.0;
-    for theta in thetas {
-        objective.value_and_gradient(theta, &mut gradient);
-        total += dot(&gradient, theta) - dot(&gradient, center);
-    }
-    total / (thetas.len() as f64 * center.len() as f64)
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
+
 /// Strengths that are looked at, in units of the natural strength 2‖v‖/K: there the bound ‖v‖/a on
 /// the rise of the loss is K/2, so that a geodesic of its own loss surely rises by less than draws of
 /// the posterior do. The loss of a batch is bounded so, not that of all data: with a stronger metric a
@@ -145,7 +147,9 @@ impl Estimate {
 
 /// A strength at which `ratio` is 1. The ratio falls with the strength, with batches only up to some
 /// strength; if it stays above 1, the strength where it is smallest. `None` from `ratio` stops.
-pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<Estimate>) -> (f64, SearchStatus) {
+pub(super) fn root(
+    mut ratio: impl FnMut(f64) -> Result<Option<Estimate>>,
+) -> Result<(f64, SearchStatus)> {
     let (lowest, highest) = (LOWEST.ln(), HIGHEST.ln());
     let mut x = START.ln();
     let mut tried = Tried::default();
@@ -153,13 +157,13 @@ pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<Estimate>) -> (f64, Sear
     let (mut weak, mut strong): (Option<Point>, Option<Point>) = (None, None);
     let (mut last, mut step) = (0.0, 0.5);
     for _ in 0..MAX_TRIALS {
-        let Some(estimate) = ratio(x.exp()) else {
-            return (tried.strength(f64::abs), SearchStatus::Stopped);
+        let Some(estimate) = ratio(x.exp())? else {
+            return Ok((tried.strength(f64::abs), SearchStatus::Stopped));
         };
         let y = estimate.value.clamp(1.0 / LARGEST_RATIO, LARGEST_RATIO).ln();
         tried.insert((x, y));
         if y.abs() <= estimate.tolerance() {
-            return (x.exp(), SearchStatus::Converged);
+            return Ok((x.exp(), SearchStatus::Converged));
         }
         if y < 0.0 && strong.is_none() {
             // Between two ratios above 1 are two roots: the lower. Below all of them is one.
@@ -173,15 +177,15 @@ pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<Estimate>) -> (f64, Sear
         last = y;
         x = match (weak, strong) {
             (Some(a), Some(b)) if (b.0 - a.0).abs() <= WIDTH_TOLERANCE => {
-                return ((0.5 * (a.0 + b.0)).exp(), SearchStatus::Converged);
+                return Ok(((0.5 * (a.0 + b.0)).exp(), SearchStatus::Converged));
             }
             (Some(a), Some(b)) if a.1.max(-b.1) >= 0.9 * LARGEST_RATIO.ln() => 0.5 * (a.0 + b.0),
             (Some(a), Some(b)) => a.0 + (b.0 - a.0) * a.1 / (a.1 - b.1),
-            (None, _) if x <= lowest => return (LOWEST, SearchStatus::LowestStrength),
+            (None, _) if x <= lowest => return Ok((LOWEST, SearchStatus::LowestStrength)),
             (_, None) if tried.highest() >= highest => match tried.descend(f64::abs) {
                 Next::Try(next) => next,
-                Next::Done(status @ SearchStatus::HighestStrength) => return (HIGHEST, status),
-                Next::Done(_) => return (tried.strength(f64::abs), SearchStatus::Closest),
+                Next::Done(status @ SearchStatus::HighestStrength) => return Ok((HIGHEST, status)),
+                Next::Done(_) => return Ok((tried.strength(f64::abs), SearchStatus::Closest)),
             },
             // The ratio falls roughly like 1/a; if it falls more slowly, go further each time.
             _ => {
@@ -192,46 +196,51 @@ pub(super) fn root(mut ratio: impl FnMut(f64) -> Option<Estimate>) -> (f64, Sear
             }
         };
     }
-    (tried.strength(f64::abs), SearchStatus::TrialLimit)
+    Ok((tried.strength(f64::abs), SearchStatus::TrialLimit))
 }
 
 /// The strength at which `score` is smallest, going downhill from the start.
-pub(super) fn minimum(mut score: impl FnMut(f64) -> Option<f64>) -> (f64, SearchStatus) {
+pub(super) fn minimum(
+    mut score: impl FnMut(f64) -> Result<Option<f64>>,
+) -> Result<(f64, SearchStatus)> {
     let mut tried = Tried::default();
     for _ in 0..MAX_TRIALS {
         let x = match tried.descend(|y| y) {
             Next::Try(x) => x,
-            Next::Done(status) => return (tried.strength(|y| y), status),
+            Next::Done(status) => return Ok((tried.strength(|y| y), status)),
         };
-        let Some(value) = score(x.exp()) else { return (tried.strength(|y| y), SearchStatus::Stopped) };
+        let Some(value) = score(x.exp())? else {
+            return Ok((tried.strength(|y| y), SearchStatus::Stopped));
+        };
         tried.insert((x, if value.is_nan() { f64::INFINITY } else { value }));
     }
-    (tried.strength(|y| y), SearchStatus::TrialLimit)
+    Ok((tried.strength(|y| y), SearchStatus::TrialLimit))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    type Function<'a> = dyn FnMut(f64) -> Option<f64> + 'a;
+    type Function<'a> = dyn FnMut(f64) -> Result<Option<f64>> + 'a;
 
     /// Runs a search and counts its trials.
     fn run(
-        search: fn(&mut Function<'_>) -> (f64, SearchStatus),
+        search: fn(&mut Function<'_>) -> Result<(f64, SearchStatus)>,
         f: impl Fn(f64) -> f64,
     ) -> (f64, SearchStatus, usize) {
         let mut trials = 0;
         let (strength, status) = search(&mut |a| {
             trials += 1;
             assert!((LOWEST * 0.999..HIGHEST * 1.001).contains(&a), "{a}");
-            Some(f(a))
-        });
+            Ok(Some(f(a)))
+        })
+        .unwrap();
         (strength, status, trials)
     }
 
     /// [`root`] of exactly known ratios.
-    fn exact_root(f: &mut Function<'_>) -> (f64, SearchStatus) {
-        root(|a| f(a).map(|value| Estimate { value, error: 0.0 }))
+    fn exact_root(f: &mut Function<'_>) -> Result<(f64, SearchStatus)> {
+        root(|a| Ok(f(a)?.map(|value| Estimate { value, error: 0.0 })))
     }
 
     #[test]
@@ -242,7 +251,7 @@ mod tests {
             (1.3, 9.0, SearchStatus::HighestStrength),
             (1.04, f64::NAN, SearchStatus::Converged),
         ] {
-            assert_eq!(root(|_| Some(Estimate { value, error })).1, status, "{value} ± {error}");
+            assert_eq!(root(|_| Ok(Some(Estimate { value, error }))).unwrap().1, status, "{value} ± {error}");
         }
     }
 
@@ -256,7 +265,7 @@ mod tests {
                 assert!(trials <= 9, "{wanted} {power}: {trials} trials");
             }
             // A jump has no root: the place of the jump.
-            let (a, status, _) = run(exact_root, |a| if a < wanted { f64::INFINITY } else { -1.0 });
+            let (a, status, _) = run(exact_root, |a| if a < wanted { f64::INFINITY } else { 0.0 });
             assert_eq!(status, SearchStatus::Converged);
             assert!((a / wanted).ln().abs() <= WIDTH_TOLERANCE, "{wanted}: {a}");
         }
@@ -270,7 +279,10 @@ mod tests {
         assert_eq!(run(exact_root, |_| f64::INFINITY).1, SearchStatus::HighestStrength);
         assert_eq!(run(|f| minimum(f), |a| a).1, SearchStatus::LowestStrength);
         assert_eq!(run(|f| minimum(f), |a| -a).1, SearchStatus::HighestStrength);
-        assert_eq!(root(|_| None), (START, SearchStatus::Stopped));
+        assert_eq!(root(|_| Ok(None)), Ok((START, SearchStatus::Stopped)));
+        let failed = || Err(crate::Error::Unsupported("the model failed".into()));
+        assert_eq!(root(|_| failed()).map(|_| ()), failed().map(|_: f64| ()));
+        assert_eq!(minimum(|_| failed()).map(|_| ()), failed().map(|_: f64| ()));
     }
 
     /// As with batches: beyond some strength a draw follows its batch ever more closely.

@@ -141,9 +141,10 @@ impl Strength {
     }
 }
 
+/// The rule that the library uses by default.
 impl Default for Strength {
     fn default() -> Self {
-        Strength::Fixed(1.0)
+        Strength::typical()
     }
 }
 

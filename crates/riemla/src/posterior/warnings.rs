@@ -6,7 +6,6 @@ use super::{Posterior, SampleSet};
 use crate::Result;
 use crate::geometry::{Diagnostics, Status};
 use crate::linalg::vector::dot;
-use crate::objective::Objective as _;
 
 /// Relative change of the speed from start to end, above which a geodesic counts as not solved.
 pub const SPEED_LIMIT: f64 = 1e-2;
@@ -208,12 +207,12 @@ fn geodesics(set: &SampleSet, found: &mut Vec<Warning>) {
 
 /// The Newton decrement against the mean rise of the loss.
 fn minimum(posterior: &Posterior) -> Option<Warning> {
-    let laplace = posterior.laplace();
-    let mut gradient = vec![0.0; laplace.theta.len()];
-    posterior.loss().value_and_gradient(&laplace.theta, &mut gradient);
-    let gradient = laplace.subset().gather(&gradient);
+    let gaussian = posterior.gaussian();
+    let mut gradient = vec![0.0; gaussian.theta().len()];
+    posterior.model().value_and_gradient(gaussian.theta(), &mut gradient);
+    let gradient = gaussian.subset().gather(&gradient);
     let mut step = gradient.clone();
-    laplace.precision().solve(&mut step);
+    gaussian.precision().solve(&mut step);
     let decrement = 0.5 * dot(&gradient, &step);
     let scale = 0.5 * gradient.len() as f64;
     let gradient_norm = dot(&gradient, &gradient).sqrt();

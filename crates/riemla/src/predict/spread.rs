@@ -1,9 +1,7 @@
 //! How much the outputs of a network differ between draws of its weights.
 
+use super::Predictor;
 use super::classification::probabilities_of;
-use super::{Forward, outputs_of};
-use crate::nn::Network;
-use crate::objective::Likelihood;
 use crate::{Error, Result};
 
 /// Standard deviations over draws (unbiased variances), row-major.
@@ -15,31 +13,28 @@ pub struct OutputSpread {
     pub probabilities: Option<Vec<f64>>,
 }
 
-/// The spread of the outputs over at least 2 draws. `inputs` is row-major.
-pub fn output_spread(
-    network: &Network,
-    likelihood: Likelihood,
-    thetas: &[&[f64]],
-    forward: Forward<'_>,
-    inputs: &[f64],
-) -> Result<OutputSpread> {
-    if thetas.len() < 2 {
-        return Err(Error::range("number of draws", thetas.len(), "at least 2 for a spread"));
+impl Predictor {
+    /// The spread of the outputs over at least 2 draws. `inputs` is row-major.
+    pub fn spread(&self, thetas: &[&[f64]], inputs: &[f64]) -> Result<OutputSpread> {
+        if thetas.len() < 2 {
+            return Err(Error::range("number of draws", thetas.len(), "at least 2 for a spread"));
+        }
+        let (likelihood, width) = (self.likelihood(), self.output_len());
+        likelihood.check_outputs(width)?;
+        let mut per_draw = self.outputs(thetas, inputs)?;
+        let outputs = deviations(&per_draw);
+        let probabilities = likelihood.classes(width).map(|classes| {
+            let of_draw = |draw: &Vec<f64>| {
+                let rows = draw.chunks_exact(width);
+                let mut all = vec![0.0; rows.len() * classes];
+                rows.zip(all.chunks_exact_mut(classes)).for_each(|(f, p)| probabilities_of(f, likelihood, p));
+                all
+            };
+            per_draw.iter_mut().for_each(|draw| *draw = of_draw(draw));
+            deviations(&per_draw)
+        });
+        Ok(OutputSpread { outputs, probabilities })
     }
-    likelihood.check_outputs(network.outputs())?;
-    let mut per_draw = outputs_of(network, thetas, forward, inputs)?;
-    let outputs = deviations(&per_draw);
-    let probabilities = likelihood.classes(network.outputs()).map(|classes| {
-        let of_draw = |draw: &Vec<f64>| {
-            let rows = draw.chunks_exact(network.outputs());
-            let mut all = vec![0.0; rows.len() * classes];
-            rows.zip(all.chunks_exact_mut(classes)).for_each(|(f, p)| probabilities_of(f, likelihood, p));
-            all
-        };
-        per_draw.iter_mut().for_each(|draw| *draw = of_draw(draw));
-        deviations(&per_draw)
-    });
-    Ok(OutputSpread { outputs, probabilities })
 }
 
 /// Standard deviation over draws of every entry.

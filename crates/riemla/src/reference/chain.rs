@@ -1,15 +1,13 @@
 //! One chain: the bridge from an [`Objective`] to the crate `nuts-rs`, which moves it.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
 
 use nuts_rs::{Chain as _, CpuLogpFunc, CpuMath, CpuMathError, HasDims, LogpError, Settings as _};
 
-use super::nuts::{Chain, Nuts, NutsControl, NutsStep, Transition};
-use crate::error::stop_requested;
-use crate::objective::{Objective, Probe};
+use super::nuts::{Chain, Nuts, NutsStep, Transition};
+use crate::objective::{Objective, Probe, check_failure};
 use crate::random::{Purpose, stream};
-use crate::{Error, Result};
+use crate::{Control, Error, Result};
 
 /// With a diagonal mass matrix. One of low rank, or the Gaussian of a Laplace approximation, cost as many
 /// gradients per effective draw on a network of 46 weights (docs/decisions/0015-reference-samplers.md).
@@ -19,7 +17,8 @@ type Settings = nuts_rs::DiagNutsSettings;
 struct Density<'a> {
     probe: Box<dyn Probe + 'a>,
     dim: usize,
-    stop: Option<&'a AtomicBool>,
+    objective: &'a dyn Objective,
+    control: Control<'a, NutsStep>,
 }
 
 /// Why there is no density at a point.
@@ -29,6 +28,8 @@ enum NoDensity {
     Outside,
     #[error("stopped on request")]
     Stopped,
+    #[error("the objective failed")]
+    Failed,
 }
 
 impl LogpError for NoDensity {
@@ -53,12 +54,13 @@ impl CpuLogpFunc for Density<'_> {
     }
 
     fn logp(&mut self, position: &[f64], gradient: &mut [f64]) -> std::result::Result<f64, NoDensity> {
-        if stop_requested(self.stop) {
+        if self.control.is_stopped() {
             return Err(NoDensity::Stopped);
         }
         let value = self.probe.value(position);
         if !value.is_finite() {
-            return Err(NoDensity::Outside);
+            let failed = self.objective.failure().is_some();
+            return Err(if failed { NoDensity::Failed } else { NoDensity::Outside });
         }
         self.probe.gradient(gradient);
         gradient.iter_mut().for_each(|g| *g = -*g);
@@ -81,7 +83,7 @@ pub(super) struct Plan<'a> {
     pub(super) seed: u64,
     pub(super) index: usize,
     pub(super) draws: usize,
-    pub(super) control: NutsControl<'a>,
+    pub(super) control: Control<'a, NutsStep>,
 }
 
 impl Plan<'_> {
@@ -99,7 +101,7 @@ impl Plan<'_> {
     /// Runs the chain: warm-up, then draws.
     pub(super) fn run(&self, start: &[f64]) -> Result<Chain> {
         let Self { objective, control, .. } = *self;
-        let density = Density { probe: objective.probe(), dim: objective.dim(), stop: control.stop };
+        let density = Density { probe: objective.probe(), dim: objective.dim(), objective, control };
         let index = self.index as u64;
         let mut rng = stream(self.seed, Purpose::Chain, index);
         let made = self.settings().new_chain(index, CpuMath::new(density), &mut rng);
@@ -114,9 +116,8 @@ impl Plan<'_> {
                 Err(error) => return self.ended(chain, &error),
             };
             let draw = step.checked_sub(self.config.warmup as usize);
-            if let Some(progress) = control.progress {
-                progress(NutsStep { chain: self.index, draw, theta: &theta });
-            }
+            let theta = theta.into_vec();
+            control.report(&NutsStep { chain: self.index, draw, theta: theta.clone() });
             if draw.is_none() {
                 chain.warmup_gradients += progress.num_gradients;
                 chain.step_size = progress.step_size;
@@ -129,14 +130,15 @@ impl Plan<'_> {
                 gradients: progress.num_gradients,
                 diverging: progress.diverging,
             });
-            chain.draws.push(theta.into_vec());
+            chain.draws.push(theta);
         }
         Ok(chain)
     }
 
     /// A chain that could not go on: because of a stop, or for a reason.
     fn ended(&self, mut chain: Chain, error: &dyn std::fmt::Display) -> Result<Chain> {
-        if stop_requested(self.control.stop) {
+        check_failure(self.objective)?;
+        if self.control.is_stopped() {
             chain.stopped = true;
             return Ok(chain);
         }

@@ -1,15 +1,12 @@
 //! Deep ensembles: the same network trained again and again from fresh weights.
 
-use std::sync::Arc;
-
 use rand::Rng as _;
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
-use crate::data::Dataset;
+use crate::{Control, Result};
 use crate::objective::NetworkLoss;
 use crate::random::{Purpose, stream};
-use crate::train::{Observer, Recipe, TrainReport};
+use crate::train::{Progress, Recipe, TrainReport};
 
 /// Settings of a deep ensemble (Lakshminarayanan, Pritzel and Blundell, NeurIPS 2017).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -41,12 +38,12 @@ impl Ensemble {
     pub fn member(
         &self,
         loss: &NetworkLoss,
-        data: &Arc<Dataset>,
-        (seed, index): (u64, u64),
-        observer: &mut Observer<'_>,
+        seed: u64,
+        index: u64,
+        control: Control<'_, Progress>,
     ) -> Result<Member> {
         let seed = Self::member_seed(seed, index);
-        let (theta, report) = self.training.train(loss, data, seed, observer)?;
+        let (theta, report) = self.training.train(loss, seed, control)?;
         Ok(Member { seed, theta, report })
     }
 }

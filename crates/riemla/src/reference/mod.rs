@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use convergence::{Convergence, ESS_LIMIT, FEWEST_DRAWS, R_HAT_LIMIT};
 pub use ensemble::{Ensemble, Member};
-pub use nuts::{Chain, Chains, Nuts, NutsControl, NutsStep, Transition, nuts};
+pub use nuts::{Chain, Chains, Nuts, NutsStep, Transition, nuts};
 pub use swag::{Swag, SwagMoments, swag};
 
 /// One of these methods with its settings, by the names of files and commands.

@@ -1,7 +1,5 @@
 //! Draws from exp(−L) by the No-U-Turn sampler: what an approximation is compared with.
 
-use std::sync::atomic::AtomicBool;
-
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +7,7 @@ use super::Convergence;
 use super::chain::Plan;
 use crate::error::{check_finite, check_len};
 use crate::objective::Objective;
-use crate::{Error, Result};
+use crate::{Control, Error, Result};
 
 /// Settings of [`nuts`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -88,24 +86,15 @@ pub struct Chain {
     pub stopped: bool,
 }
 
-/// What a caller sees of a run.
-#[derive(Debug, Clone, Copy)]
-pub struct NutsStep<'a> {
+/// What the observer of a [`Control`] sees after every step, from the threads of the chains.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NutsStep {
     /// Which chain.
     pub chain: usize,
     /// Number of the draw in its chain; none in the warm-up.
     pub draw: Option<usize>,
     /// Where the chain is.
-    pub theta: &'a [f64],
-}
-
-/// Progress and interruption.
-#[derive(Default, Clone, Copy)]
-pub struct NutsControl<'a> {
-    /// Called after every step, from the threads of the chains.
-    pub progress: Option<&'a (dyn Fn(NutsStep<'_>) + Sync)>,
-    /// Once set, chains end at their next gradient; complete draws are kept.
-    pub stop: Option<&'a AtomicBool>,
+    pub theta: Vec<f64>,
 }
 
 /// Several chains of one target.
@@ -115,14 +104,16 @@ pub struct Chains {
     pub chains: Vec<Chain>,
 }
 
-/// Runs chains from `starts`, each with `draws` draws after its warm-up, in parallel.
+/// Runs chains from `starts`, each with `draws` draws after its warm-up, in parallel. After a stop chains
+/// end at their next gradient; complete draws are kept.
 ///
 /// Chain c depends on (seed, c, its start, the warm-up) alone: the same bits on any number of threads, and a
 /// longer chain begins with the shorter one.
 ///
 /// ```
 /// use riemla::objective::Objective;
-/// use riemla::reference::{Nuts, NutsControl, nuts};
+/// use riemla::Control;
+/// use riemla::reference::{Nuts, nuts};
 ///
 /// struct Normal; // L = θ²/2: draws are standard normal
 /// impl Objective for Normal {
@@ -135,7 +126,7 @@ pub struct Chains {
 /// }
 ///
 /// let starts = vec![vec![-2.0], vec![-1.0], vec![1.0], vec![2.0]];
-/// let chains = nuts(&Normal, &starts, 500, 1, &Nuts::default(), NutsControl::default())?;
+/// let chains = nuts(&Normal, &starts, 500, 1, &Nuts::default(), Control::default())?;
 /// assert!(chains.of(|draw| draw[0])?.r_hat < 1.02);
 /// # Ok::<(), riemla::Error>(())
 /// ```
@@ -145,7 +136,7 @@ pub fn nuts(
     draws: usize,
     seed: u64,
     config: &Nuts,
-    control: NutsControl<'_>,
+    control: Control<'_, NutsStep>,
 ) -> Result<Chains> {
     config.check()?;
     check_len("starts of chains", config.chains, starts.len())?;
@@ -162,7 +153,7 @@ pub fn nuts(
         let plan = Plan { objective, config, seed, index, draws, control };
         plan.run(start)
     };
-    let chains = starts.par_iter().enumerate().with_max_len(1).map(run).collect::<Result<_>>()?;
+    let chains: Vec<Chain> = starts.par_iter().enumerate().with_max_len(1).map(run).collect::<Result<_>>()?;
     Ok(Chains { chains })
 }
 

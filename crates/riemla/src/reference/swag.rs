@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Control;
 use crate::error::{Error, Result, check_len, check_positive};
 use crate::random::{Rng, fill_normal};
 use crate::train::{
-    MiniBatch, Observer, Rule, Schedule, Stochastic, TrainReport, TrainStatus, minibatch_seen,
+    MiniBatch, Progress, Rule, Schedule, Stochastic, TrainReport, TrainStatus, minibatch_seen,
 };
 
 /// Settings of [`swag`].
@@ -120,7 +121,7 @@ pub fn swag(
     start: &[f64],
     seed: u64,
     config: &Swag,
-    observer: &mut Observer<'_>,
+    control: Control<'_, Progress>,
 ) -> Result<(SwagMoments, TrainReport)> {
     config.check()?;
     check_len("length of the start", objective.dim(), start.len())?;
@@ -134,7 +135,7 @@ pub fn swag(
     };
     let mut moments = SwagMoments::new(start.len(), config.rank);
     let mut theta = start.to_vec();
-    let report = minibatch_seen(objective, &mut theta, &settings, observer, &mut |theta| moments.add(theta))?;
+    let report = minibatch_seen(objective, &mut theta, &settings, control, &mut |theta| moments.add(theta))?;
     match report.status {
         TrainStatus::Stopped => Err(Error::Stopped { what: "the descent of SWAG was complete".into() }),
         TrainStatus::NonFinite => Err(Error::range(

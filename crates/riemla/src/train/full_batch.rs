@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::rule::Stepper;
 use super::run::{Best, Evaluator, Run, check_start};
-use super::{Observer, Rule, Schedule, TrainReport, TrainStatus};
+use super::{Progress, Rule, Schedule, TrainReport, TrainStatus};
+use crate::Control;
 use crate::error::{Result, check_positive};
-use crate::objective::Objective;
+use crate::objective::{Objective, check_failure};
 
 /// Settings of [`gradient_descent`]. The default is the paper's learning rate, and no epochs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,8 +63,9 @@ impl Default for Adam {
 /// Full-batch gradient descent with momentum, from `theta`, which it moves.
 ///
 /// ```
+/// use riemla::Control;
 /// use riemla::objective::Objective;
-/// use riemla::train::{GradientDescent, Schedule, gradient_descent, silent};
+/// use riemla::train::{GradientDescent, Schedule, gradient_descent};
 ///
 /// struct Parabola; // θ²/2
 /// impl Objective for Parabola {
@@ -78,7 +80,7 @@ impl Default for Adam {
 /// let config =
 ///     GradientDescent { learning_rate: Schedule::Constant(0.5), epochs: 3, ..Default::default() };
 /// let mut theta = [8.0];
-/// let report = gradient_descent(&Parabola, &mut theta, &config, &mut silent)?;
+/// let report = gradient_descent(&Parabola, &mut theta, &config, Control::default())?;
 /// assert_eq!(theta, [1.0]);
 /// assert_eq!(report.history, [32.0, 8.0, 2.0, 0.5]);
 /// # Ok::<(), riemla::Error>(())
@@ -87,11 +89,11 @@ pub fn gradient_descent(
     objective: &dyn Objective,
     theta: &mut [f64],
     config: &GradientDescent,
-    observer: &mut Observer<'_>,
+    control: Control<'_, Progress>,
 ) -> Result<TrainReport> {
     let GradientDescent { learning_rate, epochs, momentum, gradient_scale } = *config;
     let plan = Plan { rule: Rule::Sgd { momentum }, learning_rate, epochs, gradient_scale };
-    descend(objective, theta, &plan, observer)
+    descend(objective, theta, &plan, control)
 }
 
 /// Full-batch Adam, from `theta`, which it moves.
@@ -99,11 +101,11 @@ pub fn adam(
     objective: &dyn Objective,
     theta: &mut [f64],
     config: &Adam,
-    observer: &mut Observer<'_>,
+    control: Control<'_, Progress>,
 ) -> Result<TrainReport> {
     let Adam { learning_rate, beta1, beta2, epsilon, epochs, gradient_scale } = *config;
     let plan = Plan { rule: Rule::Adam { beta1, beta2, epsilon }, learning_rate, epochs, gradient_scale };
-    descend(objective, theta, &plan, observer)
+    descend(objective, theta, &plan, control)
 }
 
 struct Plan {
@@ -118,13 +120,13 @@ fn descend(
     objective: &dyn Objective,
     theta: &mut [f64],
     plan: &Plan,
-    observer: &mut Observer<'_>,
+    control: Control<'_, Progress>,
 ) -> Result<TrainReport> {
     plan.rule.check()?;
     plan.learning_rate.check()?;
     check_positive("gradient_scale", plan.gradient_scale)?;
     check_start(objective.dim(), theta)?;
-    let mut run = Run::new(plan.epochs, observer);
+    let mut run = Run::new(plan.epochs, control);
     let mut evaluator = Evaluator::new(objective);
     let mut stepper = Stepper::new(plan.rule, theta.len());
     let mut best = Best::new(theta);
@@ -148,5 +150,6 @@ fn descend(
         stepper.step(rate, plan.gradient_scale, &gradient, theta);
         epoch += 1;
     };
+    check_failure(objective)?;
     Ok(run.finish(status, level, evaluator.evaluations, epoch))
 }

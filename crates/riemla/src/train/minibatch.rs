@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::rule::Stepper;
 use super::run::{Best, Level, Run, check_start};
-use super::{Observer, Rule, Schedule, TrainReport, TrainStatus};
+use super::{Progress, Rule, Schedule, TrainReport, TrainStatus};
+use crate::Control;
 use crate::error::{Error, Result, check_positive};
 use crate::linalg::vector::{axpy, norm};
 use crate::random::{Purpose, stream};
@@ -96,22 +97,22 @@ pub fn minibatch(
     objective: &dyn Stochastic,
     theta: &mut [f64],
     config: &MiniBatch,
-    observer: &mut Observer<'_>,
+    control: Control<'_, Progress>,
 ) -> Result<TrainReport> {
-    minibatch_seen(objective, theta, config, observer, &mut |_| ())
+    minibatch_seen(objective, theta, config, control, &mut |_| ())
 }
 
-/// [`minibatch`] with `seen` told of the parameters at the end of every epoch.
-pub fn minibatch_seen(
+/// [`minibatch`] with `seen` called with the parameters at the end of every epoch.
+pub(crate) fn minibatch_seen(
     objective: &dyn Stochastic,
     theta: &mut [f64],
     config: &MiniBatch,
-    observer: &mut Observer<'_>,
+    control: Control<'_, Progress>,
     seen: &mut dyn FnMut(&[f64]),
 ) -> Result<TrainReport> {
     config.check(objective.len())?;
     check_start(objective.dim(), theta)?;
-    let mut run = Run::new(config.epochs, observer);
+    let mut run = Run::new(config.epochs, control);
     let mut pass = Pass::new(objective, config.batch_size);
     let mut stepper = Stepper::new(config.rule, theta.len());
     let mut best = Best::new(theta);

@@ -21,17 +21,12 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-use std::ops::ControlFlow;
-use std::sync::atomic::AtomicBool;
-
 use serde::Serialize;
-
-use crate::error::stop_requested;
 
 pub use full_batch::{Adam, GradientDescent, adam, gradient_descent};
 pub use lbfgs::{Lbfgs, lbfgs};
-pub use minibatch::{BatchProbe, MiniBatch, Stochastic, minibatch, minibatch_seen};
-pub use network::StochasticLoss;
+pub(crate) use minibatch::minibatch_seen;
+pub use minibatch::{BatchProbe, MiniBatch, Stochastic, minibatch};
 pub use recipe::Recipe;
 pub use rule::Rule;
 pub use schedule::Schedule;
@@ -48,7 +43,7 @@ pub enum TrainStatus {
     NoProgress,
     /// A value or gradient was not finite; the parameters are back at the best finite point.
     NonFinite,
-    /// The observer asked to stop; the parameters are where it saw them.
+    /// A stop was requested; the parameters are where the observer saw them last.
     Stopped,
 }
 
@@ -71,7 +66,7 @@ pub struct TrainReport {
     pub history_stride: usize,
 }
 
-/// What an observer sees after each iteration or epoch.
+/// What the observer of a [`crate::Control`] sees after each iteration or epoch.
 ///
 /// Full-batch methods report every point before they leave it, from iteration 0 at the start;
 /// mini-batch training reports the means over the epoch just completed, from 1.
@@ -85,17 +80,4 @@ pub struct Progress {
     pub value: f64,
     /// Norm of its gradient.
     pub gradient_norm: f64,
-}
-
-/// Called once per iteration or epoch; `Break` ends the run with [`TrainStatus::Stopped`].
-pub type Observer<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
-
-/// The observer that ends the run once a flag is set: pass `&mut until(Some(&flag))`.
-pub fn until(stop: Option<&AtomicBool>) -> impl FnMut(&Progress) -> ControlFlow<()> + '_ {
-    move |_| if stop_requested(stop) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-}
-
-/// The observer that does nothing: pass `&mut silent`.
-pub fn silent(_: &Progress) -> ControlFlow<()> {
-    ControlFlow::Continue(())
 }

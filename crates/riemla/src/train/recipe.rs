@@ -1,14 +1,11 @@
 //! From fresh weights to a minimum without further questions: Adam, then L-BFGS.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Adam, Lbfgs, MiniBatch, Observer, Rule, Schedule, StochasticLoss, TrainReport, adam, lbfgs, minibatch,
+    Adam, Lbfgs, MiniBatch, Progress, Rule, Schedule, TrainReport, adam, lbfgs, minibatch,
 };
-use crate::Result;
-use crate::data::Dataset;
+use crate::{Control, Result};
 use crate::objective::NetworkLoss;
 
 /// Rows up to which Adam takes all of them in every step.
@@ -51,15 +48,15 @@ impl Recipe {
     pub fn approach(
         &self,
         loss: &NetworkLoss,
-        data: &Arc<Dataset>,
         seed: u64,
         theta: &mut [f64],
-        observer: &mut Observer<'_>,
+        control: Control<'_, Progress>,
     ) -> Result<TrainReport> {
-        let epochs = self.epochs_for(data.len());
-        if data.len() <= FULL_BATCH {
+        let rows = loss.data().len();
+        let epochs = self.epochs_for(rows);
+        if rows <= FULL_BATCH {
             let learning_rate = Schedule::Constant(self.learning_rate);
-            return adam(loss, theta, &Adam { learning_rate, epochs, ..Adam::default() }, observer);
+            return adam(loss, theta, &Adam { learning_rate, epochs, ..Adam::default() }, control);
         }
         let settings = MiniBatch {
             rule: Rule::ADAM,
@@ -69,9 +66,7 @@ impl Recipe {
             seed,
             gradient_scale: 1.0,
         };
-        let (network, prior) = (loss.network().clone(), loss.prior().clone());
-        let stochastic = StochasticLoss::new(network, data.clone(), loss.likelihood(), prior)?;
-        minibatch(&stochastic, theta, &settings, observer)
+        minibatch(loss, theta, &settings, control)
     }
 
     /// L-BFGS: to the minimum, or to another gradient norm than the recipe's.
@@ -80,7 +75,7 @@ impl Recipe {
         loss: &NetworkLoss,
         theta: &mut [f64],
         tolerance: Option<f64>,
-        observer: &mut Observer<'_>,
+        control: Control<'_, Progress>,
     ) -> Result<TrainReport> {
         let settings = Lbfgs {
             memory: self.memory,
@@ -88,20 +83,19 @@ impl Recipe {
             gradient_tolerance: tolerance.unwrap_or(self.gradient_tolerance),
             ..Lbfgs::default()
         };
-        lbfgs(loss, theta, &settings, observer)
+        lbfgs(loss, theta, &settings, control)
     }
 
     /// A whole training from the fresh weights of `seed`; the report is that of L-BFGS.
     pub fn train(
         &self,
         loss: &NetworkLoss,
-        data: &Arc<Dataset>,
         seed: u64,
-        observer: &mut Observer<'_>,
+        control: Control<'_, Progress>,
     ) -> Result<(Vec<f64>, TrainReport)> {
         let mut theta = loss.network().initialize(seed);
-        self.approach(loss, data, seed, &mut theta, observer)?;
-        let report = self.polish(loss, &mut theta, None, observer)?;
+        self.approach(loss, seed, &mut theta, control)?;
+        let report = self.polish(loss, &mut theta, None, control)?;
         Ok((theta, report))
     }
 }

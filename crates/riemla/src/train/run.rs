@@ -1,6 +1,7 @@
 //! What all optimisers share: evaluation, the record of a run, and the best point so far.
 
-use super::{Observer, Progress, TrainReport, TrainStatus};
+use super::{Progress, TrainReport, TrainStatus};
+use crate::Control;
 use crate::error::{Result, check_finite, check_len};
 use crate::linalg::vector::norm;
 use crate::objective::{Objective, Probe};
@@ -80,8 +81,8 @@ impl Best {
 }
 
 /// The record of a run.
-pub(super) struct Run<'a, 'o> {
-    observer: &'a mut Observer<'o>,
+pub(super) struct Run<'a> {
+    control: Control<'a, Progress>,
     total: usize,
     history: Vec<f64>,
     stride: usize,
@@ -89,17 +90,18 @@ pub(super) struct Run<'a, 'o> {
     last: f64,
 }
 
-impl<'a, 'o> Run<'a, 'o> {
-    pub(super) fn new(total: usize, observer: &'a mut Observer<'o>) -> Self {
+impl<'a> Run<'a> {
+    pub(super) fn new(total: usize, control: Control<'a, Progress>) -> Self {
         let history = Vec::with_capacity(HISTORY_LIMIT.min(total + 1) + 1);
-        Self { observer, total, history, stride: 1, observed: 0, last: f64::NAN }
+        Self { control, total, history, stride: 1, observed: 0, last: f64::NAN }
     }
 
-    /// Records one iteration; true if the observer wants to stop.
+    /// Records one iteration; true if a stop was requested.
     pub(super) fn observe(&mut self, iteration: usize, level: Level) -> bool {
         self.record(level.value);
         let Level { value, gradient_norm } = level;
-        (self.observer)(&Progress { iteration, total: self.total, value, gradient_norm }).is_break()
+        self.control.report(&Progress { iteration, total: self.total, value, gradient_norm });
+        self.control.is_stopped()
     }
 
     fn record(&mut self, value: f64) {

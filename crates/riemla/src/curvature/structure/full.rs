@@ -20,6 +20,18 @@ impl FullPrecision {
         Ok(Self { cholesky: Cholesky::new("the precision (curvature + prior)", remedy, &matrix)? })
     }
 
+    /// Factorises a precision that is given as a whole.
+    pub fn from_matrix(precision: &Matrix) -> Result<Self> {
+        let remedy = "a precision is symmetric and positive definite";
+        Ok(Self { cholesky: Cholesky::new("the precision", remedy, precision)? })
+    }
+
+    /// Factorises the Hessian of a loss.
+    pub(crate) fn of_hessian(hessian: &Matrix) -> Result<Self> {
+        let remedy = "train to a minimum, or give a precision";
+        Ok(Self { cholesky: Cholesky::new("the Hessian at the weights", remedy, hessian)? })
+    }
+
     pub(super) fn from_parts(parts: &PrecisionParts) -> Result<Self> {
         let array = parts.array("cholesky")?;
         let dim = array.dims.first().copied().unwrap_or(0);

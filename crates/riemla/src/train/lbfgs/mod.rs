@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use self::line_search::{Trial, search};
 use self::memory::Memory;
 use super::run::{Evaluator, Level, Run, check_start};
-use super::{Observer, TrainReport, TrainStatus};
+use super::{Progress, TrainReport, TrainStatus};
+use crate::Control;
 use crate::error::{Error, Result};
 use crate::linalg::vector::dot;
-use crate::objective::Objective;
+use crate::objective::{Objective, check_failure};
 
 /// Settings of [`lbfgs`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,11 +61,11 @@ pub fn lbfgs(
     objective: &dyn Objective,
     theta: &mut [f64],
     config: &Lbfgs,
-    observer: &mut Observer<'_>,
+    control: Control<'_, Progress>,
 ) -> Result<TrainReport> {
     config.check()?;
     check_start(objective.dim(), theta)?;
-    let mut run = Run::new(config.max_iterations, observer);
+    let mut run = Run::new(config.max_iterations, control);
     let mut state = State::new(objective, theta, config);
     let mut iteration = 0;
     let status = loop {
@@ -86,6 +87,7 @@ pub fn lbfgs(
         }
         iteration += 1;
     };
+    check_failure(objective)?;
     Ok(run.finish(status, state.level, state.evaluator.evaluations, iteration))
 }
 

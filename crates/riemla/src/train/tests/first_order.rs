@@ -15,7 +15,7 @@ fn gradient_descent_follows_the_closed_form_of_a_quadratic() {
     let (h, c) = ([1.0, 4.0], [2.0, -1.0]);
     let mut theta = [5.0, 5.0];
     let report =
-        gradient_descent(&Quadratic::new(&h, &c), &mut theta, &constant(0.1, 25), &mut silent).unwrap();
+        gradient_descent(&Quadratic::new(&h, &c), &mut theta, &constant(0.1, 25), Control::default()).unwrap();
     for j in 0..2 {
         let exact = c[j] + (1.0 - 0.1 * h[j]).powi(25) * (5.0 - c[j]);
         assert!((theta[j] - exact).abs() < 1e-13, "{} {exact}", theta[j]);
@@ -30,7 +30,7 @@ fn gradient_descent_follows_the_closed_form_of_a_quadratic() {
 fn momentum_follows_the_formula_and_the_gradient_scale() {
     let config = GradientDescent { momentum: 0.9, gradient_scale: 0.25, ..constant(0.2, 7) };
     let mut theta = [1.0];
-    gradient_descent(&Quadratic::new(&[3.0], &[0.0]), &mut theta, &config, &mut silent).unwrap();
+    gradient_descent(&Quadratic::new(&[3.0], &[0.0]), &mut theta, &config, Control::default()).unwrap();
     let (mut x, mut buffer) = (1.0f64, 0.0);
     for step in 0..7 {
         let g = 0.25 * 3.0 * x;
@@ -51,7 +51,7 @@ fn adam_follows_the_formula_with_a_cosine_schedule() {
         gradient_scale: 0.5,
     };
     let mut theta = [1.0, -2.0];
-    adam(&Quadratic::new(&[3.0, 0.1], &[0.0, 1.0]), &mut theta, &config, &mut silent).unwrap();
+    adam(&Quadratic::new(&[3.0, 0.1], &[0.0, 1.0]), &mut theta, &config, Control::default()).unwrap();
     for (j, (h, c, start)) in [(3.0, 0.0, 1.0), (0.1, 1.0, -2.0f64)].into_iter().enumerate() {
         let (mut x, mut m, mut s) = (start, 0.0, 0.0f64);
         for t in 1..=6 {
@@ -80,7 +80,7 @@ fn cosine_falls_from_the_initial_rate_towards_zero() {
 fn divergence_is_data_and_returns_to_the_best_point() {
     let mut theta = [1.0];
     let report =
-        gradient_descent(&Quadratic::new(&[3.0], &[0.0]), &mut theta, &constant(1.0, 5000), &mut silent)
+        gradient_descent(&Quadratic::new(&[3.0], &[0.0]), &mut theta, &constant(1.0, 5000), Control::default())
             .unwrap();
     assert_eq!(report.status, TrainStatus::NonFinite);
     assert!(report.iterations < 5000);
@@ -94,11 +94,11 @@ fn leaving_the_domain_keeps_the_best_point_and_a_bad_start_is_reported() {
         theta[0].sqrt() // NaN below 0; no minimum inside the domain
     });
     let mut theta = [1.0];
-    let report = gradient_descent(&root, &mut theta, &constant(0.5, 100), &mut silent).unwrap();
+    let report = gradient_descent(&root, &mut theta, &constant(0.5, 100), Control::default()).unwrap();
     assert_eq!(report.status, TrainStatus::NonFinite);
     assert!(theta[0] > 0.0 && theta[0] < 1.0 && report.value == theta[0].sqrt());
     let mut theta = [-1.0];
-    let report = gradient_descent(&root, &mut theta, &constant(0.5, 100), &mut silent).unwrap();
+    let report = gradient_descent(&root, &mut theta, &constant(0.5, 100), Control::default()).unwrap();
     assert_eq!((report.status, report.iterations, theta[0]), (TrainStatus::NonFinite, 0, -1.0));
     assert!(report.value.is_nan() && report.history.is_empty());
 }
@@ -123,7 +123,7 @@ fn the_observer_stops_where_it_looks() {
 fn no_epochs_leave_the_start_alone() {
     let mut theta = [8.0];
     let report =
-        gradient_descent(&Quadratic::new(&[1.0], &[0.0]), &mut theta, &constant(0.5, 0), &mut silent)
+        gradient_descent(&Quadratic::new(&[1.0], &[0.0]), &mut theta, &constant(0.5, 0), Control::default())
             .unwrap();
     assert_eq!((theta[0], report.value, report.evaluations), (8.0, 32.0, 1));
 }
@@ -131,7 +131,7 @@ fn no_epochs_leave_the_start_alone() {
 #[test]
 fn mistakes_are_errors_that_name_the_setting() {
     let problem = Quadratic::new(&[1.0], &[0.0]);
-    let named = |config: &GradientDescent| match gradient_descent(&problem, &mut [1.0], config, &mut silent) {
+    let named = |config: &GradientDescent| match gradient_descent(&problem, &mut [1.0], config, Control::default()) {
         Err(Error::Range { what, .. }) => what,
         other => panic!("{other:?}"),
     };
@@ -139,9 +139,9 @@ fn mistakes_are_errors_that_name_the_setting() {
     assert_eq!(named(&constant(f64::NAN, 1)), "learning_rate");
     assert_eq!(named(&GradientDescent { momentum: 1.0, ..constant(0.1, 1) }), "momentum");
     assert_eq!(named(&GradientDescent { gradient_scale: 0.0, ..constant(0.1, 1) }), "gradient_scale");
-    let beta = adam(&problem, &mut [1.0], &Adam { beta2: 1.5, ..Default::default() }, &mut silent);
+    let beta = adam(&problem, &mut [1.0], &Adam { beta2: 1.5, ..Default::default() }, Control::default());
     assert!(matches!(beta, Err(Error::Range { what, .. }) if what == "beta2"));
-    let start = |theta: &mut [f64]| gradient_descent(&problem, theta, &constant(0.1, 1), &mut silent);
+    let start = |theta: &mut [f64]| gradient_descent(&problem, theta, &constant(0.1, 1), Control::default());
     assert!(matches!(start(&mut [1.0, 2.0]), Err(Error::Shape { .. })));
     assert!(matches!(start(&mut [f64::NAN]), Err(Error::NotFinite { .. })));
 }

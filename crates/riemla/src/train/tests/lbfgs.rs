@@ -13,7 +13,7 @@ fn converge(objective: &dyn Objective, theta: &mut [f64], gradient_tolerance: f6
 }
 
 fn converge_with(config: Lbfgs, objective: &dyn Objective, theta: &mut [f64]) -> TrainReport {
-    let report = lbfgs(objective, theta, &config, &mut silent).unwrap();
+    let report = lbfgs(objective, theta, &config, Control::default()).unwrap();
     assert_eq!(report.status, TrainStatus::Converged, "{report:?}");
     let mut gradient = vec![0.0; theta.len()];
     assert_eq!(objective.value_and_gradient(theta, &mut gradient), report.value);
@@ -79,7 +79,7 @@ fn converges_where_values_drown_in_rounding() {
         assert!(report.evaluations < 60, "{}", report.evaluations);
     }
     let deaf = Lbfgs { value_noise: 0.0, gradient_tolerance: 1e-11, ..Default::default() };
-    let report = lbfgs(&noisy, &mut [1.0; 3], &deaf, &mut silent).unwrap();
+    let report = lbfgs(&noisy, &mut [1.0; 3], &deaf, Control::default()).unwrap();
     assert_eq!(report.status, TrainStatus::NoProgress);
 }
 
@@ -101,7 +101,7 @@ fn walls_of_the_domain_are_stepped_back_from() {
             assert!((x / exact - 1.0).abs() < 1e-5, "{theta:?}");
         }
         let mut theta = [-1.0, 1.0, 1.0];
-        let report = lbfgs(&barrier, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+        let report = lbfgs(&barrier, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
         assert_eq!((report.status, theta), (TrainStatus::NonFinite, [-1.0, 1.0, 1.0]));
     }
 }
@@ -114,7 +114,7 @@ fn functions_without_a_minimum_end_with_a_status() {
     });
     let mut theta = [0.0];
     let config = Lbfgs { max_iterations: 20, ..Default::default() };
-    let report = lbfgs(&line, &mut theta, &config, &mut silent).unwrap();
+    let report = lbfgs(&line, &mut theta, &config, Control::default()).unwrap();
     assert_ne!(report.status, TrainStatus::Converged);
     assert!(theta[0].is_finite() && theta[0] > 1.0 && report.value == -theta[0]);
 }
@@ -126,7 +126,7 @@ fn a_gradient_of_the_wrong_sign_is_no_progress() {
         0.5 * (theta[0] * theta[0] + theta[1] * theta[1])
     });
     let mut theta = [1.0, 2.0];
-    let report = lbfgs(&wrong, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+    let report = lbfgs(&wrong, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
     assert_eq!((report.status, theta), (TrainStatus::NoProgress, [1.0, 2.0]));
 }
 
@@ -135,14 +135,14 @@ fn limits_and_the_observer_stop_the_run() {
     let problem = Function(2, rosenbrock);
     let config = Lbfgs { max_iterations: 4, ..Default::default() };
     let mut theta = [-1.2, 1.0];
-    let report = lbfgs(&problem, &mut theta, &config, &mut silent).unwrap();
+    let report = lbfgs(&problem, &mut theta, &config, Control::default()).unwrap();
     assert_eq!((report.status, report.iterations), (TrainStatus::IterationLimit, 4));
     let mut stop = |p: &crate::train::Progress| {
         if p.iteration == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let report = lbfgs(&problem, &mut [-1.2, 1.0], &config, &mut stop).unwrap();
     assert_eq!((report.status, report.iterations), (TrainStatus::Stopped, 2));
-    let report = lbfgs(&problem, &mut [1.0, 1.0], &config, &mut silent).unwrap();
+    let report = lbfgs(&problem, &mut [1.0, 1.0], &config, Control::default()).unwrap();
     assert_eq!((report.status, report.evaluations), (TrainStatus::Converged, 1));
 }
 
@@ -150,16 +150,16 @@ fn limits_and_the_observer_stop_the_run() {
 fn a_memory_of_one_pair_works_and_none_is_refused() {
     let problem = Function(2, rosenbrock);
     let config = Lbfgs { memory: 1, ..Default::default() };
-    let report = lbfgs(&problem, &mut [-1.2, 1.0], &config, &mut silent).unwrap();
+    let report = lbfgs(&problem, &mut [-1.2, 1.0], &config, Control::default()).unwrap();
     assert_eq!(report.status, TrainStatus::Converged);
     for config in [
         Lbfgs { memory: 0, ..Default::default() },
         Lbfgs { gradient_tolerance: -1.0, ..Default::default() },
         Lbfgs { value_noise: f64::NAN, ..Default::default() },
     ] {
-        let result = lbfgs(&problem, &mut [0.0; 2], &config, &mut silent);
+        let result = lbfgs(&problem, &mut [0.0; 2], &config, Control::default());
         assert!(matches!(result, Err(Error::Range { .. })));
     }
-    let result = lbfgs(&problem, &mut [f64::INFINITY, 0.0], &config, &mut silent);
+    let result = lbfgs(&problem, &mut [f64::INFINITY, 0.0], &config, Control::default());
     assert!(matches!(result, Err(Error::NotFinite { index: 0, .. })));
 }

@@ -20,7 +20,7 @@ const SGD: Rule = Rule::Sgd { momentum: 0.9 };
 
 fn solution(problem: &LeastSquares) -> [f64; 3] {
     let mut theta = [0.0; 3];
-    let report = lbfgs(problem, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+    let report = lbfgs(problem, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
     assert_eq!(report.status, TrainStatus::Converged);
     theta
 }
@@ -31,7 +31,7 @@ fn both_rules_reach_the_solution_for_all_data() {
     let exact = solution(&problem);
     for (rule, rate) in [(Rule::Sgd { momentum: 0.5 }, 2e-3), (Rule::ADAM, 0.05)] {
         let mut theta = [0.0; 3];
-        let report = minibatch(&problem, &mut theta, &config(rule, rate, 400, 10), &mut silent).unwrap();
+        let report = minibatch(&problem, &mut theta, &config(rule, rate, 400, 10), Control::default()).unwrap();
         assert!(distance(&theta, &exact) < 2e-3, "{rule:?}: {theta:?} {exact:?}");
         let mut gradient = [0.0; 3];
         let value = problem.value_and_gradient(&theta, &mut gradient);
@@ -47,14 +47,14 @@ fn a_batch_of_all_data_is_full_batch_descent() {
     let problem = LeastSquares::new(40, 0.5);
     let (mut batch, mut full) = ([0.0; 3], [0.0; 3]);
     let config = MiniBatch { gradient_scale: 0.025, ..config(SGD, 0.1, 30, 40) };
-    minibatch(&problem, &mut batch, &config, &mut silent).unwrap();
+    minibatch(&problem, &mut batch, &config, Control::default()).unwrap();
     let same = GradientDescent {
         learning_rate: config.learning_rate,
         epochs: 30,
         momentum: 0.9,
         gradient_scale: 0.025,
     };
-    gradient_descent(&problem, &mut full, &same, &mut silent).unwrap();
+    gradient_descent(&problem, &mut full, &same, Control::default()).unwrap();
     assert!(distance(&batch, &full) < 1e-12, "{batch:?} {full:?}");
 }
 
@@ -64,7 +64,7 @@ fn the_seed_alone_decides() {
     let run = |seed| {
         let mut theta = [0.0; 3];
         let config = MiniBatch { seed, ..config(SGD, 1e-3, 3, 7) };
-        let report = minibatch(&problem, &mut theta, &config, &mut silent).unwrap();
+        let report = minibatch(&problem, &mut theta, &config, Control::default()).unwrap();
         (theta, report)
     };
     assert_eq!(run(1), run(1));
@@ -88,7 +88,7 @@ fn every_epoch_sees_all_data_once_in_a_new_order() {
         }
     }
     let spy = Spy(Default::default());
-    minibatch(&spy, &mut [0.0], &config(SGD, 0.1, 2, 5), &mut silent).unwrap();
+    minibatch(&spy, &mut [0.0], &config(SGD, 0.1, 2, 5), Control::default()).unwrap();
     let seen = spy.0.into_inner().unwrap();
     assert_ne!(seen[..23], seen[23..46]);
     for epoch in seen.chunks(23) {
@@ -102,7 +102,7 @@ fn every_epoch_sees_all_data_once_in_a_new_order() {
 fn divergence_returns_to_a_finite_point() {
     let problem = LeastSquares::new(50, 0.5);
     let mut theta = [0.1; 3];
-    let report = minibatch(&problem, &mut theta, &config(SGD, 10.0, 500, 10), &mut silent).unwrap();
+    let report = minibatch(&problem, &mut theta, &config(SGD, 10.0, 500, 10), Control::default()).unwrap();
     assert_eq!((report.status, theta), (TrainStatus::NonFinite, [0.1; 3]));
     assert!((report.value - problem.value(&theta)).abs() < 1e-12 * report.value);
 }
@@ -111,7 +111,7 @@ fn divergence_returns_to_a_finite_point() {
 fn a_last_step_out_of_the_domain_is_noticed() {
     let problem = LeastSquares::new(50, 0.5);
     let mut theta = [0.1; 3];
-    let report = minibatch(&problem, &mut theta, &config(SGD, 1e200, 1, 50), &mut silent).unwrap();
+    let report = minibatch(&problem, &mut theta, &config(SGD, 1e200, 1, 50), Control::default()).unwrap();
     assert_eq!((report.status, theta), (TrainStatus::NonFinite, [0.1; 3]));
     assert!(report.value.is_finite());
 }
@@ -131,11 +131,11 @@ fn the_observer_stops_after_an_epoch() {
 fn batch_sizes_and_starts_are_checked() {
     let problem = LeastSquares::new(50, 0.5);
     for size in [0, 51] {
-        let result = minibatch(&problem, &mut [0.0; 3], &config(SGD, 0.1, 1, size), &mut silent);
+        let result = minibatch(&problem, &mut [0.0; 3], &config(SGD, 0.1, 1, size), Control::default());
         assert!(matches!(result, Err(Error::Range { what, .. }) if what == "batch_size"));
     }
-    let negative = minibatch(&problem, &mut [0.0; 3], &config(SGD, -0.1, 1, 5), &mut silent);
+    let negative = minibatch(&problem, &mut [0.0; 3], &config(SGD, -0.1, 1, 5), Control::default());
     assert!(matches!(negative, Err(Error::Range { .. })));
-    let short = minibatch(&problem, &mut [0.0; 2], &config(SGD, 0.1, 1, 5), &mut silent);
+    let short = minibatch(&problem, &mut [0.0; 2], &config(SGD, 0.1, 1, 5), Control::default());
     assert!(matches!(short, Err(Error::Shape { .. })));
 }

@@ -44,7 +44,7 @@ fn check_thetas(network: &Network, thetas: &[&[f64]]) -> Result<()> {
 }
 
 /// Outputs of every draw: per draw a row-major rows × outputs array.
-pub fn outputs(network: &Network, thetas: &[&[f64]], inputs: &[f64]) -> Result<Vec<Vec<f64>>> {
+pub(super) fn outputs(network: &Network, thetas: &[&[f64]], inputs: &[f64]) -> Result<Vec<Vec<f64>>> {
     check_thetas(network, thetas)?;
     let rows = check_inputs(network, inputs)?;
     let blocks = blocks(network, inputs, rows);
@@ -62,7 +62,7 @@ pub fn outputs(network: &Network, thetas: &[&[f64]], inputs: &[f64]) -> Result<V
 }
 
 /// Outputs f(x; θ*) + J(x)(θ − θ*) of every draw, in the same layout.
-pub fn linearized_outputs(
+pub(super) fn linearized_outputs(
     network: &Network,
     center: &[f64],
     thetas: &[&[f64]],

@@ -1,0 +1,135 @@
+//! What a posterior can be built on: a loss with a gradient, and what else a model can do.
+
+mod moments;
+mod network;
+mod outputs;
+
+use std::sync::Arc;
+
+use super::BatchPlan;
+use crate::curvature::{Gaussian, SubsetRanges};
+use crate::data::draw_batch;
+use crate::geometry::Metric;
+use crate::objective::{Likelihood, Objective};
+use crate::random::Rng;
+use crate::{Error, Result};
+
+pub use network::NetworkOutputs;
+
+/// A model: its [`Objective`] is the loss of all data with the prior, minus the log-density of the
+/// posterior. Everything else is optional, and an error names what a method lacks.
+///
+/// | to have | implement |
+/// |---|---|
+/// | `map`, `la`, `riem-la`; both loss metrics, all rules for the strength but the held-out one | `impl Model for MyModel {}` |
+/// | Dormand-Prince in place of the constrained leapfrog | [`Objective::second_derivatives`] |
+/// | `lin-la`, `lin-riem-la` | [`Model::linearized`] |
+/// | batches | [`Model::rows`], [`Model::on_rows`], for stratified ones [`Model::labels`] |
+/// | the Fisher metric | [`Model::fisher_metric`] |
+/// | predictions, the held-out rule | [`Model::outputs`] |
+///
+/// [`crate::objective::NetworkLoss`] has all of them.
+pub trait Model: Objective {
+    /// The loss with its outputs linearised at `center`.
+    fn linearized(&self, center: &[f64]) -> Result<Box<dyn Objective>> {
+        let _ = center;
+        lacks("linearised outputs", "lin-la and lin-riem-la", "la or riem-la")
+    }
+
+    /// Number of rows that the loss sums over, if it can be restricted to some of them.
+    fn rows(&self) -> Option<usize> {
+        None
+    }
+
+    /// The class of every row, for batches that keep their frequencies.
+    fn labels(&self) -> Option<&[usize]> {
+        None
+    }
+
+    /// The loss on some rows, its likelihood scaled by N/B.
+    fn on_rows(&self, rows: &[usize]) -> Result<Box<dyn Model>> {
+        let _ = rows;
+        lacks("rows to draw batches from", "batches", "all data")
+    }
+
+    /// The Fisher metric on the uncertain weights, the others held at `center`; of the outputs
+    /// linearised there if asked for.
+    fn fisher_metric<'a>(
+        &'a self,
+        center: &'a [f64],
+        subset: &'a SubsetRanges,
+        linearized: bool,
+    ) -> Result<Box<dyn Metric + 'a>> {
+        let _ = (center, subset, linearized);
+        lacks("a Fisher metric", "this choice", "the preconditioned metric or the loss metric")
+    }
+
+    /// Outputs to predict with.
+    fn outputs(&self) -> Option<Arc<dyn Outputs>> {
+        None
+    }
+
+    /// A warning in words if the loss is not smooth.
+    fn smoothness_warning(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Outputs of a model for new inputs, and the likelihood that turns them into a prediction.
+pub trait Outputs: Send + Sync {
+    /// Numbers per input row.
+    fn input_len(&self) -> usize;
+
+    /// Outputs per row.
+    fn output_len(&self) -> usize;
+
+    /// The likelihood of the targets given the outputs.
+    fn likelihood(&self) -> Likelihood;
+
+    /// Outputs of every draw for row-major inputs: per draw a row-major rows × outputs array.
+    fn evaluate(&self, thetas: &[&[f64]], inputs: &[f64]) -> Result<Vec<Vec<f64>>>;
+
+    /// The same for outputs linearised at `center`.
+    fn evaluate_linearized(
+        &self,
+        center: &[f64],
+        thetas: &[&[f64]],
+        inputs: &[f64],
+    ) -> Result<Vec<Vec<f64>>> {
+        let _ = (center, thetas, inputs);
+        lacks("linearised outputs", "predictions of lin-la and lin-riem-la", "la or riem-la")
+    }
+
+    /// Mean and variance of the linearised outputs under a Gaussian over the weights, row-major.
+    fn linearized_moments(&self, gaussian: &Gaussian, inputs: &[f64]) -> Result<OutputMoments> {
+        let _ = (gaussian, inputs);
+        lacks("linearised outputs", "closed-form predictions", "predictions from draws")
+    }
+}
+
+/// Mean and variance of outputs, row-major rows × outputs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputMoments {
+    /// f(x; θ*).
+    pub mean: Vec<f64>,
+    /// Diagonal of J(x)P⁻¹J(x)ᵀ.
+    pub variance: Vec<f64>,
+}
+
+fn lacks<T>(what: &str, user: &str, instead: &str) -> Result<T> {
+    Err(Error::Unsupported(format!("this model has no {what}, which {user} need; use {instead}")))
+}
+
+/// The loss of a model on the batch of one draw.
+pub(super) fn batch_of(model: &dyn Model, plan: BatchPlan, rng: &mut Rng) -> Result<Box<dyn Model>> {
+    let Some(rows) = model.rows() else { return model.on_rows(&[]) };
+    let labels = match (plan.stratified, model.labels()) {
+        (true, None) => {
+            let message = "stratified batches need class labels; use plain batches for regression";
+            return Err(Error::Unsupported(message.into()));
+        }
+        (true, labels) => labels,
+        (false, _) => None,
+    };
+    model.on_rows(&draw_batch(rows, labels, plan.size, rng)?)
+}

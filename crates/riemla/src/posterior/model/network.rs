@@ -1,0 +1,96 @@
+//! The loss of a network on data as a model that can do everything.
+
+use std::sync::Arc;
+
+use super::moments::linearized_moments;
+use super::outputs::{linearized_outputs, outputs};
+use super::{Model, OutputMoments, Outputs};
+use crate::Result;
+use crate::curvature::{Gaussian, SubsetRanges};
+use crate::geometry::{FisherMetric, Metric};
+use crate::nn::Network;
+use crate::objective::{Likelihood, LinearizedLoss, NetworkLoss, Objective};
+
+impl Model for NetworkLoss {
+    fn linearized(&self, center: &[f64]) -> Result<Box<dyn Objective>> {
+        let loss = self.with(self.likelihood(), self.prior().clone())?;
+        Ok(Box::new(LinearizedLoss::new(loss, center)?))
+    }
+
+    fn rows(&self) -> Option<usize> {
+        Some(self.data().len())
+    }
+
+    fn labels(&self) -> Option<&[usize]> {
+        self.data().labels()
+    }
+
+    fn on_rows(&self, rows: &[usize]) -> Result<Box<dyn Model>> {
+        Ok(Box::new(NetworkLoss::on_rows(self, rows)?))
+    }
+
+    fn fisher_metric<'a>(
+        &'a self,
+        center: &'a [f64],
+        subset: &'a SubsetRanges,
+        linearized: bool,
+    ) -> Result<Box<dyn Metric + 'a>> {
+        let metric = FisherMetric::new(self, center, subset)?;
+        Ok(Box::new(if linearized { metric.linearized() } else { metric }))
+    }
+
+    fn outputs(&self) -> Option<Arc<dyn Outputs>> {
+        let (network, likelihood) = (self.network().clone(), self.likelihood());
+        Some(Arc::new(NetworkOutputs { network, likelihood }))
+    }
+
+    fn smoothness_warning(&self) -> Option<String> {
+        self.network().smoothness_warning()
+    }
+}
+
+/// A network and its likelihood: enough to predict where no training data are at hand.
+#[derive(Debug, Clone)]
+pub struct NetworkOutputs {
+    network: Arc<Network>,
+    likelihood: Likelihood,
+}
+
+impl NetworkOutputs {
+    /// Checks that the likelihood fits the number of outputs.
+    pub fn new(network: Arc<Network>, likelihood: Likelihood) -> Result<Self> {
+        likelihood.check_outputs(network.outputs())?;
+        Ok(Self { network, likelihood })
+    }
+}
+
+impl Outputs for NetworkOutputs {
+    fn input_len(&self) -> usize {
+        self.network.inputs()
+    }
+
+    fn output_len(&self) -> usize {
+        self.network.outputs()
+    }
+
+    fn likelihood(&self) -> Likelihood {
+        self.likelihood
+    }
+
+    fn evaluate(&self, thetas: &[&[f64]], inputs: &[f64]) -> Result<Vec<Vec<f64>>> {
+        outputs(&self.network, thetas, inputs)
+    }
+
+    fn evaluate_linearized(
+        &self,
+        center: &[f64],
+        thetas: &[&[f64]],
+        inputs: &[f64],
+    ) -> Result<Vec<Vec<f64>>> {
+        linearized_outputs(&self.network, center, thetas, inputs)
+    }
+
+    fn linearized_moments(&self, gaussian: &Gaussian, inputs: &[f64]) -> Result<OutputMoments> {
+        linearized_moments(&self.network, gaussian, inputs)
+    }
+}

@@ -1,0 +1,122 @@
+//! From draws to predictions, with the forward pass and the likelihood of the posterior that made them.
+
+use std::sync::Arc;
+
+use super::{ClassPrediction, Prediction, RegressionPrediction};
+use crate::curvature::Gaussian;
+use crate::data::{Dataset, Targets};
+use crate::objective::Likelihood;
+use crate::posterior::{Method, OutputMoments, Outputs, Posterior};
+use crate::{Error, Result, score};
+
+/// Predicts with draws of one posterior.
+#[derive(Clone)]
+pub struct Predictor {
+    outputs: Arc<dyn Outputs>,
+    method: Method,
+    gaussian: Arc<Gaussian>,
+}
+
+impl Predictor {
+    /// Predictions of `method` with draws around `gaussian`: the network, or the one linearised at its
+    /// centre for `lin-la` and `lin-riem-la`.
+    pub fn new(outputs: Arc<dyn Outputs>, method: Method, gaussian: Arc<Gaussian>) -> Self {
+        Self { outputs, method, gaussian }
+    }
+
+    /// The likelihood in force.
+    pub fn likelihood(&self) -> Likelihood {
+        self.outputs.likelihood()
+    }
+
+    /// Outputs per row.
+    pub(super) fn output_len(&self) -> usize {
+        self.outputs.output_len()
+    }
+
+    /// Outputs of every draw: per draw a row-major rows × outputs array.
+    pub fn outputs(&self, thetas: &[&[f64]], inputs: &[f64]) -> Result<Vec<Vec<f64>>> {
+        if self.method.is_linearized() {
+            self.outputs.evaluate_linearized(self.gaussian.theta(), thetas, inputs)
+        } else {
+            self.outputs.evaluate(thetas, inputs)
+        }
+    }
+
+    /// Monte Carlo prediction: the average over drawn weights. `inputs` is row-major.
+    pub fn predict(&self, thetas: &[&[f64]], inputs: &[f64]) -> Result<Prediction> {
+        if thetas.is_empty() {
+            return Err(Error::range("number of draws", 0, "at least 1"));
+        }
+        let (likelihood, c) = (self.outputs.likelihood(), self.outputs.output_len());
+        likelihood.check_outputs(c)?;
+        let per_draw = self.outputs(thetas, inputs)?;
+        Ok(match likelihood {
+            Likelihood::Gaussian { sigma_noise } => {
+                Prediction::Values(RegressionPrediction::from_draws(&per_draw, c, sigma_noise))
+            }
+            _ => Prediction::Classes(ClassPrediction::from_draws(&per_draw, likelihood, c)),
+        })
+    }
+
+    /// Closed-form prediction of `lin-la`, without draws: Gaussian outputs, and for classes the probit
+    /// approximation p = softmax(f / √(1 + π/8·var f)).
+    pub fn predict_closed_form(&self, inputs: &[f64]) -> Result<Prediction> {
+        if self.method != Method::LinLa {
+            let message = format!("closed-form predictions are those of lin-la, not of {}", self.method);
+            return Err(Error::Unsupported(message));
+        }
+        let OutputMoments { mean, variance } = self.outputs.linearized_moments(&self.gaussian, inputs)?;
+        let c = self.outputs.output_len();
+        Ok(match self.outputs.likelihood() {
+            Likelihood::Gaussian { sigma_noise } => Prediction::Values(RegressionPrediction {
+                outputs: c,
+                aleatoric_variance: vec![sigma_noise * sigma_noise; mean.len()],
+                mean,
+                epistemic_variance: variance,
+            }),
+            likelihood => Prediction::Classes(ClassPrediction::probit(&mean, &variance, likelihood, c)),
+        })
+    }
+
+    /// Mean −log p(y | x) of `data` under the average over draws.
+    pub fn nll(&self, thetas: &[&[f64]], data: &Dataset) -> Result<f64> {
+        match (self.predict(thetas, data.inputs())?, data.targets()) {
+            (Prediction::Classes(p), Targets::Classes(labels)) => {
+                score::nll(&p.probabilities, p.classes, labels)
+            }
+            (Prediction::Values(p), Targets::Values { values, .. }) => {
+                score::nlpd(&p.mean, &p.variance(), values)
+            }
+            _ => Err(Error::Unsupported("targets of another kind than the likelihood".into())),
+        }
+    }
+}
+
+impl Posterior {
+    /// What turns its draws into predictions; an error if the model has no outputs.
+    pub fn predictor(&self) -> Result<Predictor> {
+        let outputs = self.model().outputs().ok_or_else(|| {
+            let message = "this model has no outputs to predict with: implement Model::outputs";
+            Error::Unsupported(message.into())
+        })?;
+        Ok(Predictor::new(outputs, self.config().method, self.gaussian().clone()))
+    }
+
+    /// Monte Carlo prediction for row-major inputs with draws of this posterior: the forward pass
+    /// (linearised or not) and the likelihood are its own.
+    pub fn predict(&self, thetas: &[&[f64]], inputs: &[f64]) -> Result<Prediction> {
+        self.predictor()?.predict(thetas, inputs)
+    }
+
+    /// Takes `data` as the held-out data that [`crate::posterior::Strength::HeldOut`] is tuned on.
+    pub fn with_held_out(self, data: Dataset) -> Result<Self> {
+        let predictor = self.predictor()?;
+        let outputs = &predictor.outputs;
+        outputs.likelihood().check(outputs.output_len(), data.targets())?;
+        if data.features() != outputs.input_len() {
+            return Err(Error::shape("held-out features per sample", outputs.input_len(), data.features()));
+        }
+        Ok(self.with_validation(Box::new(move |thetas| predictor.nll(thetas, &data))))
+    }
+}
