@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use riemla::curvature::{EigenReport, Laplace, LaplaceConfig, NamedArray, PrecisionParts, Structure};
+use riemla::curvature::{EigenReport, Gaussian, Laplace, LaplaceConfig, NamedArray, PrecisionParts, Structure};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};
@@ -69,7 +69,7 @@ impl SavedPosterior {
     pub fn write(&self, directory: &Path, existing: Existing) -> Result<()> {
         let file = name(directory);
         let network = network(&file, &self.model.network)?;
-        let parts = self.laplace.precision().parts().ok_or_else(|| {
+        let parts = self.laplace.gaussian.precision().parts().ok_or_else(|| {
             let message = "this precision cannot be saved".to_string();
             Error::content(&file)(riemla::Error::Unsupported(message))
         })?;
@@ -87,7 +87,7 @@ impl SavedPosterior {
             refit_settled: self.laplace.refit_settled,
             eigenpairs: self.laplace.eigenpairs,
         };
-        let theta = &self.laplace.theta;
+        let theta = self.laplace.gaussian.theta();
         let mut tensors = vec![TensorRef::new("theta", vec![theta.len()], theta)];
         for NamedArray { name, dims, values } in &parts.arrays {
             tensors.push(TensorRef::new(format!("precision.{name}"), dims.clone(), values));
@@ -116,7 +116,8 @@ impl SavedPosterior {
             let prior = Prior::new(&json.prior_precision, &network)?;
             json.likelihood.check_outputs(network.outputs())?;
             let subset = json.laplace.subset.ranges(&network)?;
-            Laplace::from_parts(theta, prior, json.likelihood, subset, parts.assemble()?)
+            let gaussian = Gaussian::on_subset(theta, subset, parts.assemble()?)?;
+            Laplace::from_parts(gaussian, prior, json.likelihood)
         };
         let mut laplace = assemble().map_err(Error::content(&file))?;
         laplace.log_marginal_likelihood = json.log_marginal_likelihood;

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use riemla::Control;
 use riemla::geometry::{Geodesic, Integrator, exponential_map};
 use riemla::objective::{Objective, TwiceDifferentiable};
 use riemla::ode::DormandPrince;
@@ -74,7 +75,7 @@ pub fn geodesic(
     v: &[f64],
     points: usize,
 ) -> riemla::Result<Geodesic> {
-    exponential_map(banana, STRENGTH, integrator, &[0.0, 0.0], v, points)
+    exponential_map(banana, STRENGTH, integrator, &[0.0, 0.0], v, points, Control::default())
 }
 
 /// The whole report.

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, Structure, memory_estimate};
 use riemla::data::Dataset;
 use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior};
-use riemla::predict::glm_outputs;
+use riemla::posterior::{NetworkOutputs, Outputs as _};
 use riemla::random::{Purpose, fill_normal, stream};
 
 /// Largest resident size so far in megabytes (Linux), or 0.
@@ -32,21 +33,23 @@ fn main() -> riemla::Result<()> {
     fill_normal(&mut stream(1, Purpose::Data, 0), &mut inputs);
     let data = Dataset::classification(inputs.clone(), 784, (0..samples).map(|i| i % 10).collect())?;
     let prior = Prior::isotropic(1.0, network.dim())?;
-    let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior)?;
+    let loss = NetworkLoss::new(network.clone(), data.clone(), Likelihood::Categorical, prior)?;
     let theta = network.initialize(1);
     println!("{structure:?}, K = {}, {samples} samples; peak before: {} MB", network.dim(), peak());
 
     let start = Instant::now();
-    let laplace = Laplace::fit(&loss, &theta, &LaplaceConfig { structure, ..Default::default() })?;
-    let estimate = memory_estimate(structure, &network, laplace.subset())? / (1 << 20);
+    let laplace =
+        Laplace::fit(&loss, &theta, &LaplaceConfig { structure, ..Default::default() }, Control::default())?;
+    let estimate = memory_estimate(structure, &network, laplace.gaussian.subset())? / (1 << 20);
     println!("fit {:.1?}, peak {} MB (estimate {estimate} MB)", start.elapsed(), peak());
     println!("log marginal likelihood {:?}, {:?}", laplace.log_marginal_likelihood, laplace.eigenpairs);
 
     let start = Instant::now();
-    (0..10).for_each(|i| drop(laplace.draw_tangent(&mut stream(1, Purpose::Draw, i))));
+    (0..10).for_each(|i| drop(laplace.gaussian.draw_tangent(&mut stream(1, Purpose::Draw, i))));
     println!("10 draws {:.1?}", start.elapsed());
     let start = Instant::now();
-    let outputs = glm_outputs(&network, &laplace, &inputs[..2 * 784])?;
+    let model = NetworkOutputs::new(network, Likelihood::Categorical)?;
+    let outputs = model.linearized_moments(&laplace.gaussian, &inputs[..2 * 784])?;
     println!("linearised predictions at 2 points {:.1?}: {:.3?}", start.elapsed(), &outputs.variance[..3]);
     println!("peak {} MB", peak());
     Ok(())

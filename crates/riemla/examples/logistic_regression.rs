@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 
+use riemla::Control;
 use riemla::Result;
 use riemla::curvature::{FullPrecision, Precision as _};
 use riemla::geometry::{Integrator, Status, exponential_map};
@@ -14,7 +15,7 @@ use riemla::linalg::Matrix;
 use riemla::objective::{Objective, TwiceDifferentiable};
 use riemla::posterior::virial_ratio;
 use riemla::random::{Purpose, fill_normal, stream};
-use riemla::train::{Lbfgs, lbfgs, silent};
+use riemla::train::{Lbfgs, lbfgs};
 
 /// L(θ) = Σₙ log(1 + exp(−sₙ xₙ·θ)) + (δ/2)‖θ‖², labels sₙ = ±1, no bias.
 pub struct Logistic {
@@ -141,7 +142,7 @@ const DRAWS: u64 = 1000;
 /// Exact moments, the Laplace approximation, and geodesics at several strengths.
 pub fn compare(model: &Logistic) -> Result<Vec<Row>> {
     let mut mode = vec![0.0; model.dim()];
-    lbfgs(model, &mut mode, &Lbfgs::default(), &mut silent)?;
+    lbfgs(model, &mut mode, &Lbfgs::default(), Control::default())?;
     let precision = precision(model, &mode)?;
     let tangents: Vec<Vec<f64>> = (0..DRAWS)
         .map(|index| {
@@ -161,7 +162,8 @@ pub fn compare(model: &Logistic) -> Result<Vec<Row>> {
     for strength in STRENGTHS {
         let mut ends = Vec::with_capacity(tangents.len());
         for v in &tangents {
-            let geodesic = exponential_map(model, strength, &Integrator::default(), &mode, v, 0)?;
+            let geodesic =
+                exponential_map(model, strength, &Integrator::default(), &mode, v, 0, Control::default())?;
             // A geodesic that did not finish is no draw; here all of them finish.
             if geodesic.status == Status::Reached {
                 ends.push([geodesic.end[0], geodesic.end[1]]);

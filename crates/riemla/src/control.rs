@@ -41,7 +41,10 @@ impl<E> Default for Control<'_, E> {
 
 impl<E> std::fmt::Debug for Control<'_, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Control").field("stop", &self.stop).field("observed", &self.observer.is_some()).finish()
+        f.debug_struct("Control")
+            .field("stop", &self.stop)
+            .field("observed", &self.observer.is_some())
+            .finish()
     }
 }
 

@@ -6,6 +6,7 @@ mod models;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure};
 use riemla::geometry::{ConstrainedLeapfrog, Integrator, Status, Whitened, exponential_map};
 use riemla::nn::Activation;
@@ -119,7 +120,7 @@ fn geodesic_cost(
     let v: Vec<f64> = models::normals(2, theta.len()).iter().map(|e| 0.05 * e).collect();
     let mut steps = 0;
     let mut run = || {
-        let geodesic = exponential_map(objective, 1.0, integrator, theta, &v, 0).unwrap();
+        let geodesic = exponential_map(objective, 1.0, integrator, theta, &v, 0, Control::default()).unwrap();
         assert_eq!(geodesic.status, Status::Reached);
         steps = geodesic.counters.steps;
     };
@@ -159,8 +160,8 @@ fn whitened_coordinates_do_not_allocate() {
         [Structure::Full, Structure::Diagonal, Structure::Kronecker, Structure::LowRank { rank: 5 }]
     {
         let config = LaplaceConfig { prior: PriorChoice::Keep, structure, ..Default::default() };
-        let laplace = Laplace::fit(&loss, &theta, &config).unwrap();
-        let whitened = Whitened::new(&loss, &theta, laplace.precision()).unwrap();
+        let laplace = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap();
+        let whitened = Whitened::new(&loss, &theta, laplace.gaussian.precision()).unwrap();
         check(&format!("whitened, {structure:?}"), &whitened, &vec![0.1; theta.len()]);
     }
 }

@@ -1,5 +1,6 @@
 //! Geodesics that cannot be followed end with a status; bad settings of them are errors.
 
+use riemla::Control;
 use riemla::Error;
 use riemla::geometry::{ConstrainedLeapfrog, Geodesic, Integrator, Status, exponential_map};
 use riemla::linalg::vector::{dot, norm};
@@ -87,7 +88,7 @@ fn integrators() -> [Integrator; 3] {
 
 /// Runs a geodesic; whatever happens, its numbers are finite, and t is 1 exactly if it was reached.
 fn run(kind: Kind, integrator: &Integrator, start: [f64; 2], v: [f64; 2]) -> Geodesic {
-    let geodesic = exponential_map(&Nasty(kind), 1.0, integrator, &start, &v, 0).unwrap();
+    let geodesic = exponential_map(&Nasty(kind), 1.0, integrator, &start, &v, 0, Control::default()).unwrap();
     assert_eq!(geodesic.t == 1.0, geodesic.status == Status::Reached, "{geodesic:?}");
     assert!((0.0..=1.0).contains(&geodesic.t), "{geodesic:?}");
     let finite = geodesic.end.iter().chain(&geodesic.velocity).all(|v| v.is_finite());
@@ -172,7 +173,8 @@ fn the_step_limit_is_a_status() {
 #[test]
 fn settings_outside_their_range_are_errors() {
     let map = |integrator: Integrator, a: f64, start: &[f64], v: &[f64]| {
-        exponential_map(&Nasty(Kind::Exponential), a, &integrator, start, v, 0).map(|_| ())
+        exponential_map(&Nasty(Kind::Exponential), a, &integrator, start, v, 0, Control::default())
+            .map(|_| ())
     };
     let leapfrog = ConstrainedLeapfrog::default;
     let solver = DormandPrince::default;

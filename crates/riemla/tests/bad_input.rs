@@ -4,16 +4,19 @@ mod models;
 
 use std::sync::Arc;
 
-use models::{GAUSSIAN, data, loss, mlp, normals};
+use models::{GAUSSIAN, data, loss, mlp};
+use riemla::Control;
 use riemla::curvature::{Curvature, Evidence, Laplace, LaplaceConfig, PriorChoice, Subset};
 use riemla::data::{Dataset, draw_batch};
 use riemla::geometry::{ConstrainedLeapfrog, Integrator};
 use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec, Shape};
 use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, Objective, Prior, PriorPrecision};
-use riemla::posterior::{BatchPlan, Control, Method, Posterior, PosteriorConfig, Unfinished};
-use riemla::predict::{Forward, glm, monte_carlo, outputs};
+use riemla::posterior::{
+    BatchPlan, Method, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, Unfinished,
+};
+use riemla::predict::{Prediction, Predictor};
 use riemla::random::{Purpose, stream};
-use riemla::train::{Lbfgs, MiniBatch, Rule, Schedule, StochasticLoss, lbfgs, minibatch, silent};
+use riemla::train::{Lbfgs, MiniBatch, Rule, Schedule, lbfgs, minibatch};
 use riemla::{Error, Result};
 
 /// Panics unless the result is an error of the given variant.
@@ -29,7 +32,7 @@ macro_rules! assert_error {
 fn loss_with(sizes: &[usize], data: &Dataset, likelihood: Likelihood) -> Result<NetworkLoss> {
     let network = mlp(sizes, Activation::Tanh);
     let prior = Prior::isotropic(1.0, network.dim())?;
-    NetworkLoss::new(network, data, likelihood, prior)
+    NetworkLoss::new(network, data.clone(), likelihood, prior)
 }
 
 #[test]
@@ -61,10 +64,10 @@ fn data_sets() -> Result<()> {
     let one = Dataset::classification(vec![1.0, 2.0], 2, vec![1])?;
     let loss = loss_with(&[2, 4, 2], &one, Likelihood::Categorical)?;
     let mut theta = loss.network().initialize(1);
-    lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent)?;
-    let laplace = Arc::new(Laplace::fit(&loss, &theta, &LaplaceConfig::default())?);
-    let posterior = Posterior::new(&loss, Arc::new(one), laplace, PosteriorConfig::paper(Method::RiemLa))?;
-    assert_eq!(posterior.sample(1, 3, Control::default()).draws.len(), 3);
+    lbfgs(&loss, &mut theta, &Lbfgs::default(), Control::default())?;
+    let laplace = Arc::new(Laplace::fit(&loss, &theta, &LaplaceConfig::default(), Control::default())?);
+    let posterior = Posterior::of_network(&loss, &laplace, PosteriorConfig::paper(Method::RiemLa))?;
+    assert_eq!(posterior.sample(1, 3, Control::default()).unwrap().draws.len(), 3);
     Ok(())
 }
 
@@ -90,7 +93,10 @@ fn likelihoods_and_priors() -> Result<()> {
     assert_error!(Prior::new(&three, loss.network()), Error::Shape { .. });
     let short = Prior::isotropic(1.0, loss.dim() - 1)?;
     assert_error!(loss.with(GAUSSIAN, short.clone()), Error::Shape { .. });
-    assert_error!(NetworkLoss::new(loss.network().clone(), &values, GAUSSIAN, short), Error::Shape { .. });
+    assert_error!(
+        NetworkLoss::new(loss.network().clone(), values.clone(), GAUSSIAN, short),
+        Error::Shape { .. }
+    );
     Ok(())
 }
 
@@ -165,26 +171,34 @@ fn weights_and_subsets() -> Result<()> {
     let config = LaplaceConfig::default();
     let (short, mut nan) = (vec![0.0; network.dim() - 1], network.initialize(1));
     nan[3] = f64::NAN;
-    assert_error!(Laplace::fit(&loss(), &short, &config), Error::Shape { .. });
-    assert_error!(Laplace::fit(&loss(), &nan, &config), Error::NotFinite { index: 3, .. });
+    assert_error!(Laplace::fit(&loss(), &short, &config, Control::default()), Error::Shape { .. });
+    assert_error!(
+        Laplace::fit(&loss(), &nan, &config, Control::default()),
+        Error::NotFinite { index: 3, .. }
+    );
     assert_error!(LinearizedLoss::new(loss(), &short), Error::Shape { .. });
     assert_error!(LinearizedLoss::new(loss(), &nan), Error::NotFinite { .. });
-    assert_error!(lbfgs(&loss(), &mut short.clone(), &Lbfgs::default(), &mut silent), Error::Shape { .. });
-    assert_error!(outputs(&network, &[&short], &[0.0; 2]), Error::Shape { .. });
-    assert_error!(outputs(&network, &[&nan], &[0.0; 3]), Error::Shape { .. });
-    assert_error!(outputs(&network, &[&nan], &[0.0, f64::NAN]), Error::NotFinite { .. });
-    let none = monte_carlo(&network, Likelihood::Categorical, &[], Forward::Exact, &[0.0; 2]);
+    assert_error!(
+        lbfgs(&loss(), &mut short.clone(), &Lbfgs::default(), Control::default()),
+        Error::Shape { .. }
+    );
+    let model = NetworkOutputs::new(network.clone(), Likelihood::Categorical)?;
+    assert_error!(model.evaluate(&[&short], &[0.0; 2]), Error::Shape { .. });
+    assert_error!(model.evaluate(&[&nan], &[0.0; 3]), Error::Shape { .. });
+    assert_error!(model.evaluate(&[&nan], &[0.0, f64::NAN]), Error::NotFinite { .. });
+    let none = Prediction::from_outputs(&[], 2, Likelihood::Categorical);
     assert_error!(none, Error::Range { .. });
     for names in [vec![], vec!["5.weight".to_string()]] {
         assert_error!(Subset::Parameters(names).ranges(&network), Error::Range { .. });
     }
     // A Laplace approximation of another network.
     let other = models::loss(&mlp(&[2, 5, 2], Activation::Tanh), Likelihood::Categorical, 10, 1.0);
-    let laplace = Laplace::fit(&loss(), &network.initialize(1), &config)?;
-    assert_error!(glm(other.network(), &laplace, &[0.0; 2]), Error::Shape { .. });
-    let data = Arc::new(models::data(&network, Likelihood::Categorical, 10, 1));
+    let laplace = Laplace::fit(&loss(), &network.initialize(1), &config, Control::default())?;
+    let outputs = NetworkOutputs::new(other.network().clone(), Likelihood::Categorical)?;
+    let predictor = Predictor::new(Arc::new(outputs), Method::LinLa, laplace.gaussian.clone());
+    assert_error!(predictor.predict_closed_form(&[0.0; 2]), Error::Shape { .. });
     let config = PosteriorConfig::paper(Method::La);
-    assert_error!(Posterior::new(&other, data, Arc::new(laplace), config), Error::Shape { .. });
+    assert_error!(Posterior::of_network(&other, &laplace, config), Error::Shape { .. });
     Ok(())
 }
 
@@ -208,15 +222,18 @@ fn posteriors_and_batches() -> Result<()> {
     let data = Arc::new(data(&network, Likelihood::Categorical, 10, 5));
     let loss = loss(&network, Likelihood::Categorical, 10, 1.0);
     let keep = LaplaceConfig { prior: PriorChoice::Keep, ..Default::default() };
-    let laplace = Arc::new(Laplace::fit(&loss, &network.initialize(1), &keep)?);
-    let make = |config| Posterior::new(&loss, data.clone(), laplace.clone(), config);
+    let laplace = Arc::new(Laplace::fit(&loss, &network.initialize(1), &keep, Control::default())?);
+    let make = |config| Posterior::of_network(&loss, &laplace, config);
     for size in [0, 11] {
         let batch = Some(BatchPlan { size, stratified: false });
         assert_error!(
             make(PosteriorConfig { batch, ..PosteriorConfig::paper(Method::RiemLa) }),
             Error::Range { .. }
         );
-        assert_error!(draw_batch(&data, size, true, &mut stream(1, Purpose::Batch, 0)), Error::Range { .. });
+        assert_error!(
+            draw_batch(data.len(), data.labels(), size, &mut stream(1, Purpose::Batch, 0)),
+            Error::Range { .. }
+        );
     }
     let batch = Some(BatchPlan { size: 5, stratified: true });
     assert_error!(
@@ -237,20 +254,12 @@ fn posteriors_and_batches() -> Result<()> {
     };
     assert_error!(make(config), Error::Range { .. });
     // Batches of other data than the network was made for.
-    let strange = Arc::new(Dataset::classification(normals(1, 30), 3, vec![usize::MAX; 10])?);
-    let config = PosteriorConfig { batch, ..PosteriorConfig::paper(Method::RiemLa) };
-    assert_error!(Posterior::new(&loss, strange, laplace.clone(), config), Error::Shape { .. });
-    let values = Arc::new(Dataset::regression(normals(1, 20), 2, normals(2, 20), 2)?);
-    let config = PosteriorConfig { batch, ..PosteriorConfig::paper(Method::RiemLa) };
-    assert_error!(Posterior::new(&loss, values, laplace.clone(), config), Error::Unsupported(_));
     assert_error!(make(PosteriorConfig::paper(Method::La))?.trace_geodesic(1, 0, 5), Error::Unsupported(_));
-    let stochastic =
-        StochasticLoss::new(network.clone(), data.clone(), loss.likelihood(), loss.prior().clone())?;
     for batch_size in [0, 11] {
         let (rule, learning_rate) = (Rule::ADAM, Schedule::Constant(0.1));
         let config = MiniBatch { rule, learning_rate, epochs: 1, batch_size, seed: 1, gradient_scale: 1.0 };
         assert_error!(
-            minibatch(&stochastic, &mut laplace.theta.clone(), &config, &mut silent),
+            minibatch(&loss, &mut laplace.gaussian.theta().to_vec(), &config, Control::default()),
             Error::Range { .. }
         );
     }
@@ -270,16 +279,18 @@ fn huge_logits() -> Result<()> {
             loss().value_and_gradient(&theta, &mut gradient);
             for curvature in [Curvature::Ggn, Curvature::Hessian] {
                 let config = LaplaceConfig { curvature, ..Default::default() };
-                let _ = Laplace::fit(&loss(), &theta, &config);
+                let _ = Laplace::fit(&loss(), &theta, &config, Control::default());
             }
             let _ = LinearizedLoss::new(loss(), &theta);
             lbfgs(
                 &loss(),
                 &mut theta.clone(),
                 &Lbfgs { max_iterations: 5, ..Default::default() },
-                &mut silent,
+                Control::default(),
             )?;
-            let prediction = monte_carlo(&network, likelihood, &[&theta], Forward::Exact, &[0.3, 0.1])?;
+            let outputs =
+                NetworkOutputs::new(network.clone(), likelihood)?.evaluate(&[&theta], &[0.3, 0.1])?;
+            let prediction = Prediction::from_outputs(&outputs, network.outputs(), likelihood)?;
             assert!(prediction.classes().is_some() == (likelihood != GAUSSIAN));
         }
     }

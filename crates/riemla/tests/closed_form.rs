@@ -1,5 +1,6 @@
 //! Geodesics on surfaces where they are known in closed form, for both integrators.
 
+use riemla::Control;
 use riemla::geometry::{ConstrainedLeapfrog, Geodesic, Integrator, Status, exponential_map};
 use riemla::linalg::vector::{distance, dot, norm};
 use riemla::objective::{Objective, TwiceDifferentiable};
@@ -70,7 +71,7 @@ fn integrators() -> [(Integrator, f64); 2] {
 
 /// Runs a geodesic, and checks that speed is constant and the loss within its bound.
 fn follow(bowl: &Bowl, a: f64, integrator: &Integrator, start: &[f64], v: &[f64]) -> Geodesic {
-    let geodesic = exponential_map(bowl, a, integrator, start, v, 0).unwrap();
+    let geodesic = exponential_map(bowl, a, integrator, start, v, 0, Control::default()).unwrap();
     assert_eq!(geodesic.status, Status::Reached);
     assert_eq!(geodesic.t, 1.0);
     let speed = |theta: &[f64], v: &[f64]| (dot(v, v) + (a * bowl.k * dot(theta, v)).powi(2)).sqrt();
@@ -153,7 +154,8 @@ fn recorded_paths_are_evenly_spaced_in_time_and_meet_both_ends() {
     let (a, k) = (1.0, 2.0);
     for (integrator, accuracy) in integrators() {
         let bowl = Bowl { k, dim: 1 };
-        let geodesic = exponential_map(&bowl, a, &integrator, &[0.5], &[1.0], 11).unwrap();
+        let geodesic =
+            exponential_map(&bowl, a, &integrator, &[0.5], &[1.0], 11, Control::default()).unwrap();
         assert_eq!(geodesic.path.len(), 11);
         let speed = (1.0 + (a * k * 0.5f64).powi(2)).sqrt();
         for (i, point) in geodesic.path.iter().enumerate() {
@@ -222,11 +224,19 @@ fn the_banana_obeys_its_law() {
 #[test]
 fn the_leapfrog_is_of_second_order() {
     let solver = DormandPrince { rtol: 1e-13, atol: 1e-14, ..Default::default() };
-    let exact =
-        exponential_map(&BANANA, 1.0, &Integrator::DormandPrince(solver), &START, &VELOCITY, 0).unwrap();
+    let exact = exponential_map(
+        &BANANA,
+        1.0,
+        &Integrator::DormandPrince(solver),
+        &START,
+        &VELOCITY,
+        0,
+        Control::default(),
+    )
+    .unwrap();
     let steps = [64, 96, 128, 192, 256, 384];
     let errors = steps.map(|n| {
-        let end = exponential_map(&BANANA, 1.0, &fixed(n), &START, &VELOCITY, 0).unwrap();
+        let end = exponential_map(&BANANA, 1.0, &fixed(n), &START, &VELOCITY, 0, Control::default()).unwrap();
         assert_eq!((end.status, end.counters.steps), (Status::Reached, n));
         distance(&end.end, &exact.end)
     });
@@ -237,9 +247,11 @@ fn the_leapfrog_is_of_second_order() {
 fn the_leapfrog_runs_back_to_its_start() {
     // So few steps that the end itself is far from exact: what returns is the method's symmetry.
     for n in [16, 40, 100] {
-        let there = exponential_map(&BANANA, 1.0, &fixed(n), &START, &VELOCITY, 0).unwrap();
+        let there =
+            exponential_map(&BANANA, 1.0, &fixed(n), &START, &VELOCITY, 0, Control::default()).unwrap();
         let back: Vec<f64> = there.velocity.iter().map(|v| -v).collect();
-        let home = exponential_map(&BANANA, 1.0, &fixed(n), &there.end, &back, 0).unwrap();
+        let home =
+            exponential_map(&BANANA, 1.0, &fixed(n), &there.end, &back, 0, Control::default()).unwrap();
         assert_eq!((there.status, home.status), (Status::Reached, Status::Reached), "{n} steps");
         assert!(distance(&there.end, &START) > 0.3 * norm(&VELOCITY));
         let missed = distance(&home.end, &START);

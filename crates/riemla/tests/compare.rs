@@ -5,6 +5,7 @@ mod models;
 use std::sync::Arc;
 
 use models::{GAUSSIAN, data, loss, mlp, normals};
+use riemla::Control;
 use riemla::Error;
 use riemla::compare::{
     energy_distance, fit_generalized_pareto, marginals, pareto_smoothed, standardized_energy,
@@ -13,9 +14,9 @@ use riemla::compare::{
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure, Subset};
 use riemla::nn::Activation;
 use riemla::objective::Likelihood;
-use riemla::posterior::{Control, Method, Posterior, PosteriorConfig};
+use riemla::posterior::{Method, Posterior, PosteriorConfig};
 use riemla::random::{Purpose, fill_normal, stream};
-use riemla::train::{Lbfgs, lbfgs, silent};
+use riemla::train::{Lbfgs, lbfgs};
 
 fn rows(values: &[f64], dim: usize) -> Vec<&[f64]> {
     values.chunks_exact(dim).collect()
@@ -226,24 +227,24 @@ fn the_density_of_the_gaussian_is_that_of_its_draws() {
         for subset in [Subset::All, Subset::LastLayer] {
             let config =
                 LaplaceConfig { structure, subset, prior: PriorChoice::Keep, ..LaplaceConfig::default() };
-            let laplace = Laplace::fit(&loss, &theta, &config).unwrap();
-            let k = laplace.subset().len();
-            let draw = laplace.draw_tangent(&mut stream(5, Purpose::Draw, 2));
+            let laplace = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap();
+            let k = laplace.gaussian.subset().len();
+            let draw = laplace.gaussian.draw_tangent(&mut stream(5, Purpose::Draw, 2));
             let mut white = vec![0.0; k];
             fill_normal(&mut stream(5, Purpose::Draw, 2), &mut white);
             let square: f64 = white.iter().map(|z| z * z).sum();
-            let expected =
-                0.5 * (laplace.precision().log_det() - k as f64 * std::f64::consts::TAU.ln() - square);
+            let expected = 0.5
+                * (laplace.gaussian.precision().log_det() - k as f64 * std::f64::consts::TAU.ln() - square);
             let mut at: Vec<f64> = theta.iter().zip(&draw).map(|(t, v)| t + v).collect();
-            let found = laplace.log_density(&at).unwrap();
+            let found = laplace.gaussian.log_density(&at).unwrap();
             assert!(
                 (found - expected).abs() < 1e-8 * expected.abs().max(1.0),
                 "{structure:?} {found} {expected}"
             );
             at[0] += 1.0;
-            let moved = laplace.log_density(&at).unwrap();
+            let moved = laplace.gaussian.log_density(&at).unwrap();
             assert_eq!(moved == f64::NEG_INFINITY, k < theta.len(), "{structure:?}");
-            assert!(laplace.log_density(&at[1..]).is_err());
+            assert!(laplace.gaussian.log_density(&at[1..]).is_err());
         }
     }
 }
@@ -254,12 +255,11 @@ fn an_exact_gaussian_has_equal_weights_and_half_a_unit_of_loss_per_weight() {
     let network = mlp(&[3, 2], Activation::Tanh);
     let loss = loss(&network, GAUSSIAN, 60, 0.7);
     let mut theta = network.initialize(1);
-    lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+    lbfgs(&loss, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
     let config = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
-    let laplace = Arc::new(Laplace::fit(&loss, &theta, &config).unwrap());
-    let samples = Arc::new(data(&network, GAUSSIAN, 60, 5));
-    let posterior = Posterior::new(&loss, samples, laplace, PosteriorConfig::paper(Method::La)).unwrap();
-    let set = posterior.sample(1, 400, Control::default());
+    let laplace = Arc::new(Laplace::fit(&loss, &theta, &config, Control::default()).unwrap());
+    let posterior = Posterior::of_network(&loss, &laplace, PosteriorConfig::paper(Method::La)).unwrap();
+    let set = posterior.sample(1, 400, Control::default()).unwrap();
     let logs = posterior.log_importance_weights(&set.thetas()).unwrap();
     let weights = pareto_smoothed(&logs).unwrap();
     assert!(weights.shape < 0.5 && weights.effective_draws > 399.9, "{weights:?}");

@@ -122,7 +122,11 @@ fn check_losses(spec: &NetworkSpec, likelihood: Likelihood, n: usize, precision:
     let away: Vec<f64> = theta.iter().zip(normals(6, theta.len())).map(|(t, e)| t + 0.3 * e).collect();
     let rows: Vec<usize> = (0..n).rev().step_by(3).collect();
     for rows in [(0..n).collect(), rows] {
-        let on = || NetworkLoss::on_batch(network.clone(), &data, &rows, likelihood, prior.clone()).unwrap();
+        let on = || {
+            NetworkLoss::new(network.clone(), data.clone(), likelihood, prior.clone())
+                .and_then(|loss| loss.on_rows(&rows))
+                .unwrap()
+        };
         check_twice_differentiable(&on(), &away, 1);
         check_twice_differentiable(&LinearizedLoss::new(on(), &theta).unwrap(), &away, 2);
         let some: Vec<usize> = (0..theta.len()).filter(|k| k % 3 != 1).collect();
@@ -174,8 +178,8 @@ fn blocks_do_not_change_the_loss() {
     let prior = Prior::isotropic(0.0, network.dim()).unwrap();
     let theta = network.initialize(1);
     let on = |rows: &[usize]| {
-        let loss =
-            NetworkLoss::on_batch(network.clone(), &data, rows, Likelihood::Categorical, prior.clone());
+        let loss = NetworkLoss::new(network.clone(), data.clone(), Likelihood::Categorical, prior.clone())
+            .and_then(|loss| loss.on_rows(rows));
         let loss = loss.unwrap();
         loss.value(&theta) / loss.scale()
     };

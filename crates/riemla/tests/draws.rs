@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use models::GAUSSIAN;
+use riemla::Control;
 use riemla::Error;
 use riemla::curvature::{
     Curvature, Laplace, LaplaceConfig, PriorChoice, Structure, Subset, ggn_diagonal, ggn_full, hessian_full,
@@ -16,9 +17,9 @@ use riemla::linalg::Matrix;
 use riemla::linalg::vector::{axpy, distance, dot, norm};
 use riemla::nn::{Activation, Network};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
-use riemla::posterior::{BatchPlan, Control, Method, Posterior, PosteriorConfig, SampleSet, Unfinished};
+use riemla::posterior::{BatchPlan, Method, Posterior, PosteriorConfig, SampleSet, Unfinished};
 use riemla::random::{Purpose, stream};
-use riemla::train::{Lbfgs, lbfgs, silent};
+use riemla::train::{Lbfgs, lbfgs};
 
 /// A trained classifier (2-4-3) on 60 unbalanced points.
 struct Problem {
@@ -33,9 +34,9 @@ fn problem() -> Problem {
     let labels = (0..60).map(|i| if i < 30 { 0 } else { 1 + usize::from(i >= 50) }).collect();
     let data = Arc::new(Dataset::classification(models::normals(1, 120), 2, labels).unwrap());
     let prior = Prior::isotropic(0.5, network.dim()).unwrap();
-    let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior).unwrap();
+    let loss = NetworkLoss::new(network.clone(), data.clone(), Likelihood::Categorical, prior).unwrap();
     let mut theta = network.initialize(1);
-    lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+    lbfgs(&loss, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
     Problem { network, data, loss, theta }
 }
 
@@ -45,11 +46,11 @@ fn keep() -> LaplaceConfig {
 
 impl Problem {
     fn laplace(&self, config: &LaplaceConfig) -> Arc<Laplace> {
-        Arc::new(Laplace::fit(&self.loss, &self.theta, config).unwrap())
+        Arc::new(Laplace::fit(&self.loss, &self.theta, config, Control::default()).unwrap())
     }
 
     fn posterior(&self, config: PosteriorConfig) -> Posterior {
-        Posterior::new(&self.loss, self.data.clone(), self.laplace(&keep()), config).unwrap()
+        Posterior::of_network(&self.loss, &self.laplace(&keep()), config).unwrap()
     }
 }
 
@@ -62,10 +63,10 @@ impl Problem {
 /// with 0.9999; the transposed factor differs by more in most directions.
 fn check_draws(laplace: &Laplace, expected: &Matrix) {
     let (count, k) = (4000, expected.rows());
-    let tangent = |i| laplace.draw_tangent(&mut stream(11, Purpose::Draw, i));
+    let tangent = |i| laplace.gaussian.draw_tangent(&mut stream(11, Purpose::Draw, i));
     let tangents: Vec<Vec<f64>> = (0..count).map(tangent).collect();
     for v in &tangents {
-        let rest = laplace.subset().scatter(&laplace.subset().gather(v), v.len());
+        let rest = laplace.gaussian.subset().scatter(&laplace.gaussian.subset().gather(v), v.len());
         assert_eq!(&rest, v, "the tangent leaves the subset");
     }
     for j in 0..60 {
@@ -77,7 +78,8 @@ fn check_draws(laplace: &Laplace, expected: &Matrix) {
         let mut pa = vec![0.0; k];
         expected.mul_vector(&a, &mut pa);
         let scale = dot(&a, &pa).sqrt();
-        let z: Vec<f64> = tangents.iter().map(|v| dot(&pa, &laplace.subset().gather(v)) / scale).collect();
+        let z: Vec<f64> =
+            tangents.iter().map(|v| dot(&pa, &laplace.gaussian.subset().gather(v)) / scale).collect();
         let n = count as f64;
         let mean = z.iter().sum::<f64>() / n.sqrt();
         let square = (dot(&z, &z) - n) / (2.0 * n).sqrt();
@@ -120,12 +122,12 @@ fn draws_of_factored_structures_have_the_inverse_precision_as_covariance() {
             for curvature in [Curvature::Ggn, Curvature::EmpiricalFisher] {
                 let laplace =
                     p.laplace(&LaplaceConfig { structure, curvature, prior: prior.clone(), ..keep() });
-                let k = laplace.precision().dim();
+                let k = laplace.gaussian.precision().dim();
                 let mut expected = Matrix::zeros(k, k);
                 for j in 0..k {
                     let mut unit = vec![0.0; k];
                     unit[j] = 1.0;
-                    laplace.precision().mul(&unit, expected.column_mut(j));
+                    laplace.gaussian.precision().mul(&unit, expected.column_mut(j));
                 }
                 check_draws(&laplace, &expected);
             }
@@ -138,10 +140,10 @@ fn draws_of_a_regression_use_the_optimised_noise() {
     let network = models::mlp(&[1, 3, 1], Activation::Tanh);
     let loss = models::loss(&network, GAUSSIAN, 40, 0.5);
     let mut theta = network.initialize(2);
-    lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
-    let laplace = Laplace::fit(&loss, &theta, &LaplaceConfig::default()).unwrap();
+    lbfgs(&loss, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
+    let laplace = Laplace::fit(&loss, &theta, &LaplaceConfig::default(), Control::default()).unwrap();
     assert_ne!(laplace.likelihood, GAUSSIAN);
-    let ggn = ggn_full(&laplace.loss(&loss).unwrap(), &theta, laplace.subset());
+    let ggn = ggn_full(&laplace.loss(&loss).unwrap(), &theta, laplace.gaussian.subset());
     check_draws(&laplace, &with_prior(ggn, laplace.prior.scalar().unwrap()));
 }
 
@@ -153,20 +155,24 @@ fn draws_depend_on_seed_and_index_alone() {
         let run = |threads: usize, f: &(dyn Fn() -> SampleSet + Sync)| {
             rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(f).draws
         };
-        let one = run(1, &|| posterior.sample(7, 6, Control::default()));
+        let one = run(1, &|| posterior.sample(7, 6, Control::default()).unwrap());
         assert_eq!(one.iter().map(|d| d.index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         for threads in [2, 4] {
-            assert_eq!(one, run(threads, &|| posterior.sample(7, 6, Control::default())), "{method}");
+            assert_eq!(
+                one,
+                run(threads, &|| posterior.sample(7, 6, Control::default()).unwrap()),
+                "{method}"
+            );
         }
         let order = [4, 0, 5];
-        let picked = run(2, &|| posterior.sample_indices(7, &order, Control::default()));
+        let picked = run(2, &|| posterior.sample_indices(7, &order, Control::default()).unwrap());
         for (draw, index) in picked.iter().zip(order) {
             assert_eq!(draw, &one[index as usize], "{method}");
-            assert_eq!(draw, &posterior.draw(7, index).unwrap(), "{method}");
+            assert_eq!(draw, &posterior.draw(7, index, Control::default()).unwrap(), "{method}");
         }
         if method != Method::Map {
             assert_ne!(one[0].theta, one[1].theta);
-            assert_ne!(one[0].theta, posterior.draw(8, 0).unwrap().theta);
+            assert_ne!(one[0].theta, posterior.draw(8, 0, Control::default()).unwrap().theta);
         }
     }
 }
@@ -176,7 +182,7 @@ fn all_methods_share_their_tangent_vectors() {
     let p = problem();
     let draws = |method, strength: f64| {
         let config = PosteriorConfig { strength: strength.into(), ..PosteriorConfig::paper(method) };
-        p.posterior(config).sample(3, 4, Control::default()).draws
+        p.posterior(config).sample(3, 4, Control::default()).unwrap().draws
     };
     let la = draws(Method::La, 1.0);
     assert_eq!(la, draws(Method::LinLa, 1.0));
@@ -198,16 +204,20 @@ fn batches_are_fresh_for_every_draw_and_can_keep_label_frequencies() {
         let laplace = p.laplace(&keep());
         let mut seen = Vec::new();
         for index in 0..3 {
-            let rows = draw_batch(&p.data, 12, stratified, &mut stream(5, Purpose::Batch, index)).unwrap();
+            let rows = p.data.labels().filter(|_| stratified);
+            let rows = draw_batch(p.data.len(), rows, 12, &mut stream(5, Purpose::Batch, index)).unwrap();
             let count = |class| rows.iter().filter(|&&r| p.data.labels().unwrap()[r] == class).count();
             if stratified {
                 assert_eq!([count(0), count(1), count(2)], [6, 4, 2]);
             }
             let (prior, likelihood) = (p.loss.prior().clone(), p.loss.likelihood());
-            let loss = NetworkLoss::on_batch(p.network.clone(), &p.data, &rows, likelihood, prior).unwrap();
-            let v = laplace.draw_tangent(&mut stream(5, Purpose::Draw, index));
-            let geodesic = exponential_map(&loss, 1.0, &config.integrator, &p.theta, &v, 0).unwrap();
-            assert_eq!(posterior.draw(5, index).unwrap().theta, geodesic.end);
+            let loss = NetworkLoss::new(p.network.clone(), p.data.clone(), likelihood, prior)
+                .and_then(|loss| loss.on_rows(&rows))
+                .unwrap();
+            let v = laplace.gaussian.draw_tangent(&mut stream(5, Purpose::Draw, index));
+            let geodesic =
+                exponential_map(&loss, 1.0, &config.integrator, &p.theta, &v, 0, Control::default()).unwrap();
+            assert_eq!(posterior.draw(5, index, Control::default()).unwrap().theta, geodesic.end);
             seen.push(rows);
         }
         assert!(seen[0] != seen[1] && seen[1] != seen[2] && seen[0] != seen[2]);
@@ -219,12 +229,12 @@ fn geodesics_of_a_subset_move_only_the_subset() {
     let p = problem();
     let laplace = p.laplace(&LaplaceConfig { subset: Subset::LastLayer, ..keep() });
     let config = PosteriorConfig::paper(Method::RiemLa);
-    let posterior = Posterior::new(&p.loss, p.data.clone(), laplace.clone(), config).unwrap();
-    let draw = posterior.draw(1, 0).unwrap();
+    let posterior = Posterior::of_network(&p.loss, &laplace, config).unwrap();
+    let draw = posterior.draw(1, 0, Control::default()).unwrap();
     let first = p.network.last_layer().start;
     assert_eq!(draw.theta[..first], p.theta[..first]);
     let mut straight = p.theta.clone();
-    axpy(1.0, &laplace.draw_tangent(&mut stream(1, Purpose::Draw, 0)), &mut straight);
+    axpy(1.0, &laplace.gaussian.draw_tangent(&mut stream(1, Purpose::Draw, 0)), &mut straight);
     assert!(draw.theta[first..] != p.theta[first..] && draw.theta != straight);
     let traced = posterior.trace_geodesic(1, 0, 5).unwrap();
     assert_eq!(traced.end, draw.theta);
@@ -242,13 +252,13 @@ fn a_stop_keeps_what_was_drawn_and_progress_counts_every_draw() {
             stop.store(true, Ordering::SeqCst);
         }
     };
-    let control = Control { progress: Some(&progress), stop: Some(&stop) };
-    let set = posterior.sample(2, 2000, control);
+    let control = Control::default().observing(&progress).stopping(&stop);
+    let set = posterior.sample(2, 2000, control).unwrap();
     assert!(set.stopped && set.failed.is_empty());
     assert!((5..2000).contains(&set.draws.len()), "{} draws", set.draws.len());
     assert_eq!(set.draws.len(), count.load(Ordering::SeqCst));
-    assert!(set.draws.iter().all(|d| *d == posterior.draw(2, d.index).unwrap()));
-    let full = posterior.sample(2, 9, Control { progress: Some(&progress), stop: None });
+    assert!(set.draws.iter().all(|d| *d == posterior.draw(2, d.index, Control::default()).unwrap()));
+    let full = posterior.sample(2, 9, Control::default().observing(&progress)).unwrap();
     assert!(!full.stopped && count.load(Ordering::SeqCst) == set.draws.len() + 9);
 }
 
@@ -259,7 +269,7 @@ fn unfinished_geodesics_follow_the_policy() {
     let run = |unfinished| {
         let integrator = Integrator::ConstrainedLeapfrog(short.clone());
         let config = PosteriorConfig { unfinished, integrator, ..PosteriorConfig::paper(Method::RiemLa) };
-        p.posterior(config).sample(1, 3, Control::default())
+        p.posterior(config).sample(1, 3, Control::default()).unwrap()
     };
     let kept = run(Unfinished::Keep);
     assert_eq!((kept.draws.len(), kept.failed.len(), kept.unfinished()), (3, 0, 1.0));
@@ -293,13 +303,14 @@ fn networks_that_are_not_smooth_work_with_one_warning() {
         let labels = (0..20).map(|i| i % 2).collect();
         let data = Arc::new(Dataset::classification(models::normals(2, 80), 4, labels).unwrap());
         let prior = Prior::isotropic(1.0, network.dim()).unwrap();
-        let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior).unwrap();
-        let laplace = Arc::new(Laplace::fit(&loss, &network.initialize(1), &keep()).unwrap());
+        let loss = NetworkLoss::new(network.clone(), data.clone(), Likelihood::Categorical, prior).unwrap();
+        let laplace =
+            Arc::new(Laplace::fit(&loss, &network.initialize(1), &keep(), Control::default()).unwrap());
         for method in [Method::La, Method::RiemLa] {
             let config = PosteriorConfig::paper(method);
-            let posterior = Posterior::new(&loss, data.clone(), laplace.clone(), config).unwrap();
+            let posterior = Posterior::of_network(&loss, &laplace, config).unwrap();
             assert_eq!(posterior.warning().is_some(), rough && method == Method::RiemLa, "{spec:?}");
-            let set = posterior.sample(1, 3, Control::default());
+            let set = posterior.sample(1, 3, Control::default()).unwrap();
             assert_eq!(set.draws.len(), 3, "{:?}", set.failed);
         }
     }

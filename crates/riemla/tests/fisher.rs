@@ -5,6 +5,7 @@ mod models;
 use std::sync::Arc;
 
 use models::{GAUSSIAN, mlp, normals};
+use riemla::Control;
 use riemla::Error;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Subset, SubsetRanges, ggn_full};
 use riemla::geometry::{FisherMetric, FisherSolve, Integrator, Metric, Status, geodesic_of_metric};
@@ -14,9 +15,9 @@ use riemla::linalg::vector::{axpy, distance, dot, norm};
 use riemla::nn::{Activation, Network};
 use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, Objective, Prior};
 use riemla::ode::DormandPrince;
-use riemla::posterior::{BatchPlan, Control, Method, MetricChoice, Posterior, PosteriorConfig, Strength};
+use riemla::posterior::{BatchPlan, Method, MetricChoice, Posterior, PosteriorConfig, Strength};
 use riemla::testing::{assert_vectors, check_metric};
-use riemla::train::{Lbfgs, lbfgs, silent};
+use riemla::train::{Lbfgs, lbfgs};
 
 fn cases() -> [(Arc<Network>, Likelihood); 4] {
     [
@@ -79,7 +80,9 @@ fn the_three_solves_agree_and_are_chosen_by_size() {
             let prior = Prior::isotropic(0.4, network.dim()).unwrap();
             // On a batch, so that the scale N/B is not 1.
             let rows: Vec<usize> = (0..n).step_by(2).collect();
-            let loss = NetworkLoss::on_batch(network.clone(), &data, &rows, likelihood, prior).unwrap();
+            let loss = NetworkLoss::new(network.clone(), data.clone(), likelihood, prior)
+                .and_then(|loss| loss.on_rows(&rows))
+                .unwrap();
             let metric = || FisherMetric::new(&loss, &theta, &subset).unwrap();
             assert_eq!(metric().solve(), chosen);
             let mut results = Vec::new();
@@ -148,14 +151,18 @@ fn gaussian_targets_give_straight_lines() {
     let (theta, subset) = (network.initialize(1), all(&network));
     let v = normals(2, theta.len());
     let metric = FisherMetric::new(&loss, &theta, &subset).unwrap();
-    let geodesic = geodesic_of_metric(&metric, &DormandPrince::default(), &theta, &v, 3).unwrap();
+    let geodesic =
+        geodesic_of_metric(&metric, &DormandPrince::default(), &theta, &v, 3, Control::default()).unwrap();
     let mut straight = theta.clone();
     axpy(1.0, &v, &mut straight);
     assert!(distance(&geodesic.end, &straight) < 1e-13 * norm(&straight));
     assert_eq!((geodesic.status, geodesic.path.len()), (Status::Reached, 3));
     assert!(geodesic.diagnostics.speed_drift < 1e-13 && geodesic.diagnostics.loss_bound.is_infinite());
     assert_eq!(geodesic.diagnostics.loss_end, loss.value(&geodesic.end));
-    assert!(geodesic_of_metric(&metric, &DormandPrince::default(), &theta[1..], &v, 0).is_err());
+    assert!(
+        geodesic_of_metric(&metric, &DormandPrince::default(), &theta[1..], &v, 0, Control::default())
+            .is_err()
+    );
 }
 
 #[test]
@@ -163,25 +170,25 @@ fn posteriors_run_with_the_fisher_metric() {
     let network = mlp(&[2, 4, 2], Activation::Tanh);
     let data = Arc::new(riemla::data::toy::two_moons(40, 0.2, 1).unwrap());
     let prior = Prior::isotropic(0.5, network.dim()).unwrap();
-    let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior).unwrap();
+    let loss = NetworkLoss::new(network.clone(), data.clone(), Likelihood::Categorical, prior).unwrap();
     let mut theta = network.initialize(1);
-    lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+    lbfgs(&loss, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
     for subset in [Subset::All, Subset::LastLayer] {
         let config = LaplaceConfig { prior: PriorChoice::Keep, subset, ..Default::default() };
-        let laplace = Arc::new(Laplace::fit(&loss, &theta, &config).unwrap());
-        let make = |config| Posterior::new(&loss, data.clone(), laplace.clone(), config);
+        let laplace = Arc::new(Laplace::fit(&loss, &theta, &config, Control::default()).unwrap());
+        let make = |config| Posterior::of_network(&loss, &laplace, config);
         for method in [Method::RiemLa, Method::LinRiemLa] {
             for batch in [None, Some(BatchPlan { size: 20, stratified: true })] {
                 let config = PosteriorConfig { batch, ..PosteriorConfig::fisher(method) };
                 let posterior = make(config).unwrap();
-                let set = posterior.sample(1, 4, Control::default());
+                let set = posterior.sample(1, 4, Control::default()).unwrap();
                 assert!(set.failed.is_empty() && set.max_speed_drift() < 1e-4, "{:?}", set.failed);
                 assert!(set.calibration.is_none());
                 let traced = posterior.trace_geodesic(1, 2, 4).unwrap();
                 assert_eq!(traced.end, set.draws[2].theta);
                 // Distances from θ* in the metric are those of the tangents: |v|² ~ χ²(K).
                 let last = network.last_layer().start;
-                let fixed = laplace.subset().len() < theta.len();
+                let fixed = laplace.gaussian.subset().len() < theta.len();
                 assert!(!fixed || set.draws.iter().all(|d| d.theta[..last] == theta[..last]));
             }
         }

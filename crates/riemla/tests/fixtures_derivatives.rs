@@ -65,7 +65,9 @@ fn batch_scaled_to_all_data() {
     for f in both() {
         let rows: Vec<usize> = f.array("sub_idx").iter().map(|&i| i as usize).collect();
         let prior = f.prior(f.scalar("prior_precision"));
-        let loss = NetworkLoss::on_batch(f.network.clone(), &f.data, &rows, f.likelihood, prior).unwrap();
+        let loss = NetworkLoss::new(f.network.clone(), f.data.clone(), f.likelihood, prior)
+            .and_then(|loss| loss.on_rows(&rows))
+            .unwrap();
         assert!((loss.scale() - f.scalar("sub_scale")).abs() < 1e-15);
         let expected = (f.scalar("sub_loss_probe"), f.array("sub_grad_probe"), f.array("sub_Hv_probe"));
         check(&format!("{} batch", f.name), &loss, f.array("theta_probe"), f.array("v"), expected);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Fixture, both};
 use rayon::prelude::*;
+use riemla::Control;
 use riemla::geometry::{
     ConstrainedLeapfrog, Geodesic, Integrator, LossMetric, Metric as _, Status, exponential_map,
 };
@@ -46,7 +47,9 @@ impl Case<'_> {
         let scale = f.array("scales")[self.scale];
         let tangent = f.row(&format!("{}V", self.prefix), self.tangent, f.network.dim());
         let v: Vec<f64> = tangent.iter().map(|v| scale * v).collect();
-        let geodesic = exponential_map(self.objective, 1.0, integrator, f.array("theta"), &v, 0).unwrap();
+        let geodesic =
+            exponential_map(self.objective, 1.0, integrator, f.array("theta"), &v, 0, Control::default())
+                .unwrap();
         assert_eq!(geodesic.status, Status::Reached, "{}", self.name());
         geodesic
     }
@@ -178,7 +181,7 @@ impl Case<'_> {
             dy[..k].copy_from_slice(&y[k..]);
             metric.acceleration(&y[..k], &y[k..], &mut dy[k..]);
         };
-        let report = solver.solve(&mut rhs, from, to, state, &mut |_, _, _| {});
+        let report = solver.solve(&mut rhs, from, to, state, &mut |_, _, _| {}, Control::default());
         assert_eq!(report.status, Status::Reached);
         report.evaluations as f64
     }

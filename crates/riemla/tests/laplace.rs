@@ -4,10 +4,11 @@ mod common;
 mod models;
 
 use common::{Fixture, assert_close, banana, both, snelson};
+use riemla::Control;
 use riemla::Error;
 use riemla::curvature::{
-    Curvature, Evidence, Laplace, LaplaceConfig, PriorChoice, Refit, Structure, Subset, SubsetRanges,
-    ggn_diagonal, ggn_full, hessian_diagonal, hessian_full,
+    Curvature, Evidence, Gaussian, Laplace, LaplaceConfig, PriorChoice, Refit, Structure, Subset,
+    SubsetRanges, ggn_diagonal, ggn_full, hessian_diagonal, hessian_full,
 };
 use riemla::linalg::factor::symmetric_eigenvalues;
 use riemla::linalg::vector::{dot, norm};
@@ -70,13 +71,14 @@ fn evidence_is_the_references() {
         assert_close("log_marglik_opt", &[at(best)], &[f.scalar("log_marglik_opt")], 1e-8);
         let found = evidence.best_precision(noise).unwrap();
         assert_close("prior_precision_opt", &[found], &[best], 1e-6);
-        let fitted = Laplace::fit(&f.loss(given), f.array("theta"), &keep()).unwrap();
+        let fitted = Laplace::fit(&f.loss(given), f.array("theta"), &keep(), Control::default()).unwrap();
         let value = fitted.log_marginal_likelihood.unwrap();
         assert_close("log_marglik of a fit", &[value], &[f.scalar("log_marglik")], 1e-8);
         assert_eq!((fitted.prior.scalar(), fitted.likelihood), (Some(given), f.likelihood));
     }
     let f = banana();
-    let fitted = Laplace::fit(&f.loss(1.0), f.array("theta"), &LaplaceConfig::default()).unwrap();
+    let fitted =
+        Laplace::fit(&f.loss(1.0), f.array("theta"), &LaplaceConfig::default(), Control::default()).unwrap();
     assert_close("δ", &[fitted.prior.scalar().unwrap()], &[f.scalar("prior_precision_opt")], 1e-6);
     let value = fitted.log_marginal_likelihood.unwrap();
     assert_close("log_marglik_opt of a fit", &[value], &[f.scalar("log_marglik_opt")], 1e-8);
@@ -104,13 +106,19 @@ fn regression_maximises_the_evidence_over_precision_and_noise_together() {
     }
     // The evidence at another noise must be that of a model computed with that noise.
     let noisy = f.loss(0.5).with(Likelihood::Gaussian { sigma_noise: sigma }, f.prior(delta)).unwrap();
-    let direct = Laplace::fit(&noisy, f.array("theta"), &keep()).unwrap();
+    let direct = Laplace::fit(&noisy, f.array("theta"), &keep(), Control::default()).unwrap();
     assert_close("rescaled", &[top], &[direct.log_marginal_likelihood.unwrap()], 1e-10);
     // And a fit must put that noise into its precision.
-    let fitted = Laplace::fit(&f.loss(0.5), f.array("theta"), &LaplaceConfig::default()).unwrap();
+    let fitted =
+        Laplace::fit(&f.loss(0.5), f.array("theta"), &LaplaceConfig::default(), Control::default()).unwrap();
     let Likelihood::Gaussian { sigma_noise } = fitted.likelihood else { panic!("{:?}", fitted.likelihood) };
     assert_close("noise", &[sigma_noise], &[sigma], 1e-12);
-    assert_close("log det", &[fitted.precision().log_det()], &[direct.precision().log_det()], 1e-10);
+    assert_close(
+        "log det",
+        &[fitted.gaussian.precision().log_det()],
+        &[direct.gaussian.precision().log_det()],
+        1e-10,
+    );
 }
 
 #[test]
@@ -119,23 +127,26 @@ fn refitting_settles_with_weights_and_precision_both_stationary() {
     let data = riemla::data::toy::sine_with_gap(40, 0.1, 3).unwrap();
     let prior = Prior::isotropic(1.0, network.dim()).unwrap();
     let likelihood = Likelihood::Gaussian { sigma_noise: 0.3 };
-    let loss = NetworkLoss::new(network.clone(), &data, likelihood, prior).unwrap();
+    let loss = NetworkLoss::new(network.clone(), data.clone(), likelihood, prior).unwrap();
     let refit = Some(Refit { max_rounds: 200, tolerance: 1e-7 });
     let config = LaplaceConfig { refit, ..Default::default() };
-    let fitted = Laplace::fit(&loss, &network.initialize(1), &config).unwrap();
+    let fitted = Laplace::fit(&loss, &network.initialize(1), &config, Control::default()).unwrap();
     assert!((2..200).contains(&fitted.refit_rounds), "{} rounds", fitted.refit_rounds);
     // θ minimises the loss under the final δ and σ …
     let settled = fitted.loss(&loss).unwrap();
     let mut gradient = vec![0.0; network.dim()];
-    settled.value_and_gradient(&fitted.theta, &mut gradient);
-    assert!(norm(&gradient) < 1e-4 * norm(&fitted.theta), "‖∇L‖ = {:.2e}", norm(&gradient));
+    settled.value_and_gradient(&fitted.gaussian.theta(), &mut gradient);
+    assert!(norm(&gradient) < 1e-4 * norm(&fitted.gaussian.theta()), "‖∇L‖ = {:.2e}", norm(&gradient));
     assert_close("gradient_norm", &[fitted.gradient_norm], &[norm(&gradient)], 1e-9);
     // … which maximise the evidence at θ.
-    let again = Laplace::fit(&settled, &fitted.theta, &LaplaceConfig::default()).unwrap();
+    let again =
+        Laplace::fit(&settled, &fitted.gaussian.theta(), &LaplaceConfig::default(), Control::default())
+            .unwrap();
     assert_close("δ", &[again.prior.scalar().unwrap()], &[fitted.prior.scalar().unwrap()], 1e-6);
     assert_close("σ", &[sigma(again.likelihood).unwrap()], &[sigma(fitted.likelihood).unwrap()], 1e-6);
     // Refitting without an optimised prior has no meaning.
-    let error = Laplace::fit(&loss, &fitted.theta, &LaplaceConfig { refit, ..keep() });
+    let error =
+        Laplace::fit(&loss, &fitted.gaussian.theta(), &LaplaceConfig { refit, ..keep() }, Control::default());
     assert!(matches!(error, Err(Error::Unsupported(_))));
 }
 
@@ -145,7 +156,9 @@ fn per_layer_priors_enter_the_precision_layer_by_layer() {
     let loss = models::loss(&network, Likelihood::Categorical, 15, 1.0);
     let theta = network.initialize(1);
     let prior = PriorChoice::Fixed(PriorPrecision::PerLayer(vec![0.5, 7.0]));
-    let fitted = Laplace::fit(&loss, &theta, &LaplaceConfig { prior, ..Default::default() }).unwrap();
+    let fitted =
+        Laplace::fit(&loss, &theta, &LaplaceConfig { prior, ..Default::default() }, Control::default())
+            .unwrap();
     let ggn = ggn_full(&loss, &theta, &Subset::All.ranges(&network).unwrap());
     let delta = |k: usize| if k < 9 { 0.5f64 } else { 7.0 };
     let mut precision = ggn.clone();
@@ -160,7 +173,7 @@ fn per_layer_priors_enter_the_precision_layer_by_layer() {
         let mut unit = vec![0.0; network.dim()];
         unit[k] = 1.0;
         let mut column = vec![0.0; network.dim()];
-        fitted.precision().mul(&unit, &mut column);
+        fitted.gaussian.precision().mul(&unit, &mut column);
         let mut expected = ggn.column(k).to_vec();
         expected[k] += delta(k);
         assert_close("column of P", &column, &expected, 1e-12);
@@ -174,13 +187,13 @@ fn an_indefinite_hessian_is_an_error_with_numbers() {
     let theta = f.network.initialize(1);
     for structure in [Structure::Full, Structure::Diagonal] {
         let config = LaplaceConfig { curvature: Curvature::Hessian, structure, ..keep() };
-        let error = Laplace::fit(&loss, &theta, &config).unwrap_err();
+        let error = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap_err();
         let Error::NotPositiveDefinite { pivot, dim, value, ref remedy, .. } = error else {
             panic!("{error}")
         };
         assert!(dim == 354 && pivot < dim && value < 0.0 && remedy.contains("GGN"), "{error}");
         let optimized = LaplaceConfig { prior: PriorChoice::Optimize, ..config };
-        let error = Laplace::fit(&loss, &theta, &optimized).unwrap_err();
+        let error = Laplace::fit(&loss, &theta, &optimized, Control::default()).unwrap_err();
         assert!(matches!(error, Error::Unsupported(ref text) if text.contains("negative")), "{error}");
     }
 }
@@ -196,7 +209,7 @@ fn a_singular_curvature_without_prior_is_an_error() {
     ] {
         for seed in 0..8 {
             let loss = models::loss(&network, Likelihood::Categorical, n, 0.0);
-            let error = Laplace::fit(&loss, &network.initialize(seed), &keep());
+            let error = Laplace::fit(&loss, &network.initialize(seed), &keep(), Control::default());
             assert!(matches!(error, Err(Error::NotPositiveDefinite { .. })), "{:?}", error.map(|_| "fitted"));
         }
     }
@@ -204,7 +217,7 @@ fn a_singular_curvature_without_prior_is_an_error() {
     let network = models::mlp(&[1, 2, 1], Activation::Relu);
     let loss = models::loss(&network, models::GAUSSIAN, 5, 0.0);
     let config = LaplaceConfig { structure: Structure::Diagonal, ..keep() };
-    let error = Laplace::fit(&loss, &vec![0.0; network.dim()], &config);
+    let error = Laplace::fit(&loss, &vec![0.0; network.dim()], &config, Control::default());
     assert!(matches!(error, Err(Error::NotPositiveDefinite { pivot: 0, value: 0.0, .. })));
 }
 
@@ -215,19 +228,17 @@ fn an_approximation_put_together_from_its_parts_draws_the_same_bits() {
     let theta = network.initialize(1);
     for structure in [Structure::Full, Structure::Diagonal] {
         let config = LaplaceConfig { structure, ..LaplaceConfig::default() };
-        let fitted = Laplace::fit(&loss, &theta, &config).unwrap();
-        let parts = fitted.precision().parts().unwrap();
+        let fitted = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap();
+        let parts = fitted.gaussian.precision().parts().unwrap();
         let precision = parts.assemble().unwrap();
-        let again = Laplace::from_parts(
-            fitted.theta.clone(),
-            fitted.prior.clone(),
-            fitted.likelihood,
-            fitted.subset().clone(),
+        let gaussian = Gaussian::on_subset(
+            fitted.gaussian.theta().to_vec(),
+            fitted.gaussian.subset().clone(),
             precision,
-        )
-        .unwrap();
-        let draw = |laplace: &Laplace| laplace.draw_tangent(&mut stream(3, Purpose::Draw, 1));
+        );
+        let again = Laplace::from_parts(gaussian.unwrap(), fitted.prior.clone(), fitted.likelihood).unwrap();
+        let draw = |laplace: &Laplace| laplace.gaussian.draw_tangent(&mut stream(3, Purpose::Draw, 1));
         assert_eq!(draw(&fitted), draw(&again));
-        assert_eq!(again.precision().parts().unwrap(), parts);
+        assert_eq!(again.gaussian.precision().parts().unwrap(), parts);
     }
 }

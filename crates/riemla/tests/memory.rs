@@ -5,6 +5,7 @@ mod models;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure, Subset, memory_estimate};
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, Objective};
@@ -56,9 +57,9 @@ fn estimates_are_right_within_a_factor_of_two() {
         };
         let before = NOW.load(Relaxed);
         PEAK.store(before, Relaxed);
-        let laplace = Laplace::fit(&loss, &theta, &config).unwrap();
+        let laplace = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap();
         let real = (PEAK.load(Relaxed) - before) as f64;
-        let estimate = memory_estimate(structure, network, laplace.subset()).unwrap() as f64;
+        let estimate = memory_estimate(structure, network, laplace.gaussian.subset()).unwrap() as f64;
         // Passes through the network take a few megabytes that are not the structure's.
         let passes = 4e6;
         let ratio = (estimate + passes) / (real + passes);

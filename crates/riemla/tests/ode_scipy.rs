@@ -2,6 +2,7 @@
 //!
 //! Goldens: `testdata/scipy_rk45.json`, written by `testdata/scipy_rk45.py` (versions inside).
 
+use riemla::Control;
 use riemla::ode::{DormandPrince, Status};
 use serde::Deserialize;
 
@@ -83,7 +84,7 @@ fn evaluations_steps_and_end_values_are_scipys() {
             DormandPrince { rtol: g.rtol, atol: g.atol, first_step: g.first_step, ..Default::default() };
         let mut y = g.start.clone();
         let mut rhs = right_hand_side(&g.problem);
-        let report = solver.solve(&mut rhs, g.t0, g.t1, &mut y, &mut |_, _, _| {});
+        let report = solver.solve(&mut rhs, g.t0, g.t1, &mut y, &mut |_, _, _| {}, Control::default());
         assert_eq!(report.status, Status::Reached, "{label}");
         let counts = (report.evaluations, report.steps, report.rejections);
         assert_eq!(counts, (g.nfev, g.steps, g.rejections), "{label}");

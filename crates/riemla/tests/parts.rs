@@ -2,12 +2,13 @@
 
 mod models;
 
+use riemla::Control;
 use riemla::Error;
 use riemla::curvature::{Laplace, LaplaceConfig, PrecisionParts, PriorChoice, Structure, Subset};
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla::testing::check_precision;
-use riemla::train::{Lbfgs, lbfgs, silent};
+use riemla::train::{Lbfgs, lbfgs};
 
 const LOW_RANK: Structure = Structure::LowRank { rank: 7 };
 
@@ -16,7 +17,12 @@ fn parts(structure: Structure, subset: Subset) -> PrecisionParts {
     let loss = models::loss(&network, Likelihood::Categorical, 30, 0.3);
     let prior = PriorChoice::Fixed(PriorPrecision::PerLayer(vec![0.2, 3.0]));
     let config = LaplaceConfig { structure, subset, prior, ..Default::default() };
-    Laplace::fit(&loss, &network.initialize(1), &config).unwrap().precision().parts().unwrap()
+    Laplace::fit(&loss, &network.initialize(1), &config, Control::default())
+        .unwrap()
+        .gaussian
+        .precision()
+        .parts()
+        .unwrap()
 }
 
 #[test]
@@ -38,13 +44,13 @@ fn the_scale_of_another_noise_comes_back() {
     let network = models::mlp(&[2, 4, 1], Activation::Tanh);
     let loss = models::loss(&network, models::GAUSSIAN, 30, 0.3);
     let mut theta = network.initialize(1);
-    lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+    lbfgs(&loss, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
     let config = LaplaceConfig { structure: Structure::Kronecker, ..Default::default() };
-    let laplace = Laplace::fit(&loss, &theta, &config).unwrap();
+    let laplace = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap();
     assert_ne!(laplace.likelihood, models::GAUSSIAN);
-    let taken = laplace.precision().parts().unwrap();
+    let taken = laplace.gaussian.precision().parts().unwrap();
     let (mut before, mut after) = (models::normals(1, network.dim()), models::normals(1, network.dim()));
-    laplace.precision().sqrt_solve(&mut before);
+    laplace.gaussian.precision().sqrt_solve(&mut before);
     taken.assemble().unwrap().sqrt_solve(&mut after);
     assert_eq!(before, after);
 }

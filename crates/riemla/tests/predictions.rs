@@ -3,15 +3,19 @@
 mod common;
 mod models;
 
+use std::sync::Arc;
+
 use common::{assert_close, both};
-use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
+use riemla::Control;
+use riemla::curvature::{DiagonalPrecision, Gaussian, Laplace, LaplaceConfig, PriorChoice};
 use riemla::data::{Dataset, Targets};
 use riemla::linalg::vector::dot;
 use riemla::linalg::{Cholesky, Matrix};
 use riemla::nn::{Activation, LayerSpec, NetworkSpec, Shape};
 use riemla::objective::{Likelihood, NetworkLoss, Prior};
-use riemla::predict::{Forward, glm, glm_outputs, linearized_outputs, monte_carlo, output_spread, outputs};
-use riemla::train::{Lbfgs, lbfgs, silent};
+use riemla::posterior::{Method, Model as _, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig};
+use riemla::predict::{Prediction, Predictor};
+use riemla::train::{Lbfgs, lbfgs};
 
 fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a + b).collect()
@@ -21,18 +25,19 @@ fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
 fn outputs_are_the_references() {
     for f in both() {
         let (x, theta, k) = (f.array("x_test"), f.array("theta"), f.network.dim());
-        let at_map = outputs(&f.network, &[theta], x).unwrap();
+        let model = NetworkOutputs::new(f.network.clone(), f.likelihood).unwrap();
+        let at_map = model.evaluate(&[theta], x).unwrap();
         assert_close("f_test_map", &at_map[0], f.array("f_test_map"), 1e-9);
         assert_close(
             "f_train",
-            &outputs(&f.network, &[theta], f.array("x")).unwrap()[0],
+            &model.evaluate(&[theta], f.array("x")).unwrap()[0],
             f.array("f_train"),
             1e-9,
         );
         let draws: Vec<Vec<f64>> = (0..5).map(|i| sum(theta, f.row("V", i, k))).collect();
         let draws: Vec<&[f64]> = draws.iter().map(Vec::as_slice).collect();
-        let exact = outputs(&f.network, &draws, x).unwrap();
-        let linearized = linearized_outputs(&f.network, theta, &draws, x).unwrap();
+        let exact = model.evaluate(&draws, x).unwrap();
+        let linearized = model.evaluate_linearized(theta, &draws, x).unwrap();
         let len = at_map[0].len();
         for i in 0..5 {
             assert_close("la_f_test", &exact[i], f.row("la_f_test", i, len), 1e-9);
@@ -41,11 +46,11 @@ fn outputs_are_the_references() {
             assert_close("jvp_test", &jvp, f.row("jvp_test", i, len), 1e-9);
         }
         let ends: Vec<&[f64]> = (0..25).map(|i| f.row("geo_end", i, k)).collect();
-        for (i, out) in outputs(&f.network, &ends, x).unwrap().iter().enumerate() {
+        for (i, out) in model.evaluate(&ends, x).unwrap().iter().enumerate() {
             assert_close("geo_f_test", out, f.row("geo_f_test", i, len), 1e-9);
         }
         let ends: Vec<&[f64]> = (0..25).map(|i| f.row("lin_end", i, k)).collect();
-        for (i, out) in linearized_outputs(&f.network, theta, &ends, x).unwrap().iter().enumerate() {
+        for (i, out) in model.evaluate_linearized(theta, &ends, x).unwrap().iter().enumerate() {
             assert_close("lin_f_test", out, f.row("lin_f_test", i, len), 1e-9);
         }
     }
@@ -81,12 +86,17 @@ impl LinearRegression {
         let network = models::network(&NetworkSpec { input: Shape::Features(D), layers });
         let likelihood = Likelihood::Gaussian { sigma_noise: self.sigma };
         let prior = Prior::isotropic(self.delta, D).unwrap();
-        let loss = NetworkLoss::new(network, &self.data, likelihood, prior).unwrap();
+        let loss = NetworkLoss::new(network, self.data.clone(), likelihood, prior).unwrap();
         let mut theta = vec![0.0; D];
-        lbfgs(&loss, &mut theta, &Lbfgs { gradient_tolerance: 1e-11, ..Default::default() }, &mut silent)
-            .unwrap();
+        lbfgs(
+            &loss,
+            &mut theta,
+            &Lbfgs { gradient_tolerance: 1e-11, ..Default::default() },
+            Control::default(),
+        )
+        .unwrap();
         let config = LaplaceConfig { prior: PriorChoice::Keep, ..Default::default() };
-        let laplace = Laplace::fit(&loss, &theta, &config).unwrap();
+        let laplace = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap();
         (loss, laplace)
     }
 
@@ -123,10 +133,13 @@ fn closed_form_predictions_of_linear_regression_are_exact() {
         let problem = LinearRegression::new(delta, sigma);
         let (loss, laplace) = problem.fit();
         let (mean, variance): (Vec<f64>, Vec<f64>) = x.chunks_exact(D).map(|x| problem.predict(x)).unzip();
-        let out = glm_outputs(loss.network(), &laplace, &x).unwrap();
+        let predictor = Posterior::of_network(&loss, &laplace, PosteriorConfig::new(Method::LinLa))
+            .and_then(|posterior| posterior.predictor())
+            .unwrap();
+        let out = loss.outputs().unwrap().linearized_moments(&laplace.gaussian, &x).unwrap();
         assert_close("mean", &out.mean, &mean, 1e-9);
         assert_close("variance", &out.variance, &variance, 1e-9);
-        let prediction = glm(loss.network(), &laplace, &x).unwrap();
+        let prediction = predictor.predict_closed_form(&x).unwrap();
         let values = prediction.values().unwrap();
         assert_close("epistemic", &values.epistemic_variance, &variance, 1e-9);
         let total: Vec<f64> = variance.iter().map(|v| v + sigma * sigma).collect();
@@ -159,13 +172,14 @@ fn closed_form_and_monte_carlo_agree_where_both_are_exact() {
     let x = models::normals(9, 7 * D);
     let draw = |i| {
         let mut rng = riemla::random::stream(3, riemla::random::Purpose::Draw, i);
-        sum(&laplace.theta, &laplace.draw_tangent(&mut rng))
+        sum(laplace.gaussian.theta(), &laplace.gaussian.draw_tangent(&mut rng))
     };
     let draws: Vec<Vec<f64>> = (0..4000).map(draw).collect();
     let draws: Vec<&[f64]> = draws.iter().map(Vec::as_slice).collect();
-    let sampled = monte_carlo(loss.network(), laplace.likelihood, &draws, Forward::Exact, &x).unwrap();
-    let (sampled, exact) =
-        (sampled.values().unwrap().clone(), glm_outputs(loss.network(), &laplace, &x).unwrap());
+    let posterior = Posterior::of_network(&loss, &laplace, PosteriorConfig::new(Method::La)).unwrap();
+    let sampled = posterior.predict(&draws, &x).unwrap();
+    let exact = loss.outputs().unwrap().linearized_moments(&laplace.gaussian, &x).unwrap();
+    let sampled = sampled.values().unwrap();
     for i in 0..7 {
         let variance = exact.variance[i];
         let z = (sampled.mean[i] - exact.mean[i]) / (variance / 4000.0).sqrt();
@@ -181,7 +195,9 @@ fn class_probabilities_split_their_entropy() {
     let thetas: Vec<Vec<f64>> = (0..20).map(|i| models::normals(i, network.dim())).collect();
     let thetas: Vec<&[f64]> = thetas.iter().map(Vec::as_slice).collect();
     let x = models::normals(40, 600 * 2);
-    let prediction = monte_carlo(&network, Likelihood::Categorical, &thetas, Forward::Exact, &x).unwrap();
+    let model = NetworkOutputs::new(network, Likelihood::Categorical).unwrap();
+    let outputs = model.evaluate(&thetas, &x).unwrap();
+    let prediction = Prediction::from_outputs(&outputs, 3, Likelihood::Categorical).unwrap();
     let classes = prediction.classes().unwrap();
     let (aleatoric, epistemic) = (classes.aleatoric.as_ref().unwrap(), classes.epistemic.as_ref().unwrap());
     assert_eq!(classes.entropy.len(), 600);
@@ -201,15 +217,22 @@ fn the_spread_of_outputs_is_that_of_single_draws() {
     // Weights w₀, w₁, biases b₀, b₁.
     let thetas: [&[f64]; 3] = [&[0.0, 1.0, 0.0, 0.0], &[1.0, 1.0, 0.0, 1.0], &[2.0, 1.0, 0.0, 2.0]];
     let inputs = [1.0, -2.0];
+    let white = DiagonalPrecision::new(&[1.0; 4], &[0.0; 4]).unwrap();
+    let gaussian = Arc::new(Gaussian::new(vec![0.0; 4], Arc::new(white)).unwrap());
+    let predictor = |likelihood| {
+        let outputs = NetworkOutputs::new(network.clone(), likelihood).unwrap();
+        Predictor::new(Arc::new(outputs), Method::La, gaussian.clone())
+    };
     for likelihood in [Likelihood::Categorical, models::GAUSSIAN] {
-        let spread = output_spread(&network, likelihood, &thetas, Forward::Exact, &inputs).unwrap();
+        let predictor = predictor(likelihood);
+        let spread = predictor.spread(&thetas, &inputs).unwrap();
         assert_eq!(spread.outputs, [1.0, 1.0, 2.0, 1.0]);
         let Some(found) = spread.probabilities else {
             assert_eq!(likelihood, models::GAUSSIAN);
             continue;
         };
         let first = |theta: &&[f64]| {
-            let one = monte_carlo(&network, likelihood, &[theta], Forward::Exact, &inputs).unwrap();
+            let one = predictor.predict(&[theta], &inputs).unwrap();
             one.classes().unwrap().probabilities[3]
         };
         let p: Vec<f64> = thetas.iter().map(first).collect();
@@ -217,5 +240,5 @@ fn the_spread_of_outputs_is_that_of_single_draws() {
         let expected = (p.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
         assert!((found[3] - expected).abs() < 1e-15 && (found[2] - expected).abs() < 1e-15);
     }
-    assert!(output_spread(&network, models::GAUSSIAN, &thetas[..1], Forward::Exact, &inputs).is_err());
+    assert!(predictor(models::GAUSSIAN).spread(&thetas[..1], &inputs).is_err());
 }

@@ -88,7 +88,7 @@ fn problem(spec: &NetworkSpec, gaussian: bool, n: usize, seed: u64) -> (NetworkL
     let data = data(&network, likelihood, n, seed);
     let prior = Prior::isotropic(0.7, network.dim()).unwrap();
     let theta = normals(seed + 9, network.dim()).iter().map(|e| 0.7 * e).collect();
-    (NetworkLoss::new(network, &data, likelihood, prior).unwrap(), theta)
+    (NetworkLoss::new(network, data.clone(), likelihood, prior).unwrap(), theta)
 }
 
 /// Σ JᵀΛJ, column by column: J·eₖ from the tangent pass, Λ from the likelihood.

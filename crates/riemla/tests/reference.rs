@@ -2,16 +2,16 @@
 
 mod models;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use models::{data, mlp, normals};
+use riemla::Control;
 use riemla::data::toy::two_moons;
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior};
 use riemla::random::{Purpose, stream};
-use riemla::reference::{Chains, Ensemble, Nuts, NutsControl, R_HAT_LIMIT, Swag, SwagMoments, nuts, swag};
-use riemla::train::{Lbfgs, Recipe, StochasticLoss, lbfgs, silent};
+use riemla::reference::{Chains, Ensemble, Nuts, R_HAT_LIMIT, Swag, SwagMoments, nuts, swag};
+use riemla::train::{Lbfgs, Recipe, lbfgs};
 
 /// ½(θ − m)ᵀP(θ − m) with P = LLᵀ, L lower triangular: covariance P⁻¹.
 struct Gaussian {
@@ -65,7 +65,7 @@ fn starts(chains: usize, dim: usize, scale: f64) -> Vec<Vec<f64>> {
 
 fn run(objective: &dyn Objective, draws: usize, config: &Nuts) -> Chains {
     let starts = starts(config.chains, objective.dim(), 1.0);
-    nuts(objective, &starts, draws, 3, config, NutsControl::default()).unwrap()
+    nuts(objective, &starts, draws, 3, config, Control::default()).unwrap()
 }
 
 /// Mean over chains and draws, and its standard error from the effective sample size.
@@ -105,9 +105,9 @@ fn logistic() -> (NetworkLoss, Vec<f64>) {
     let network = mlp(&[3, 1], Activation::Tanh);
     let data = data(&network, Likelihood::Bernoulli, 40, 3);
     let prior = Prior::isotropic(0.5, network.dim()).unwrap();
-    let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Bernoulli, prior).unwrap();
+    let loss = NetworkLoss::new(network.clone(), data.clone(), Likelihood::Bernoulli, prior).unwrap();
     let mut theta = network.initialize(1);
-    lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+    lbfgs(&loss, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
     (loss, theta)
 }
 
@@ -140,7 +140,7 @@ fn chains_depend_on_seed_and_number_alone() {
     assert_ne!(one.chains[0].draws, one.chains[1].draws);
     assert_eq!(one.in_turn()[6], one.chains[2].draws[1].as_slice(), "draw i is of chain i mod C");
     let starts = starts(4, 4, 1.0);
-    let other = nuts(&target, &starts, 30, 4, &config, NutsControl::default()).unwrap();
+    let other = nuts(&target, &starts, 30, 4, &config, Control::default()).unwrap();
     assert_ne!(other, one);
 }
 
@@ -149,24 +149,25 @@ fn a_stop_keeps_complete_draws_and_progress_sees_them() {
     let target = Gaussian::new(4);
     let config = Nuts { chains: 2, warmup: 60, ..Nuts::default() };
     let (seen, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let progress = |step: riemla::reference::NutsStep<'_>| {
+    let progress = |step: &riemla::reference::NutsStep| {
         if step.draw.is_some() && seen.fetch_add(1, Ordering::Relaxed) == 20 {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let control = NutsControl { progress: Some(&progress), stop: Some(&stop) };
+    let control = Control::default().observing(&progress).stopping(&stop);
     let starts = starts(2, 4, 1.0);
     let stopped = nuts(&target, &starts, 1_000_000, 3, &config, control).unwrap();
     assert!(stopped.chains.iter().all(|chain| chain.stopped));
     let kept: usize = stopped.chains.iter().map(|chain| chain.draws.len()).sum();
     assert_eq!(kept, seen.into_inner());
-    let whole = nuts(&target, &starts, 20, 3, &config, NutsControl::default()).unwrap();
+    let whole = nuts(&target, &starts, 20, 3, &config, Control::default()).unwrap();
     for (a, b) in stopped.chains.iter().zip(&whole.chains) {
         let n = a.draws.len().min(20);
         assert_eq!(a.draws[..n], b.draws[..n]);
     }
     // Before anything: no chain has draws, and that is no error.
-    let control = NutsControl { progress: None, stop: Some(&AtomicBool::new(true)) };
+    let already = AtomicBool::new(true);
+    let control = Control::default().stopping(&already);
     assert_eq!(nuts(&target, &starts, 5, 3, &config, control).unwrap().rounds(), 0);
 }
 
@@ -174,7 +175,7 @@ fn a_stop_keeps_complete_draws_and_progress_sees_them() {
 fn bad_settings_and_starts_are_refused() {
     let target = Gaussian::new(4);
     let fails = |config: Nuts, starts: Vec<Vec<f64>>| {
-        nuts(&target, &starts, 5, 1, &config, NutsControl::default()).unwrap_err().to_string()
+        nuts(&target, &starts, 5, 1, &config, Control::default()).unwrap_err().to_string()
     };
     let good = || starts(4, 4, 1.0);
     assert!(fails(Nuts { chains: 0, ..Nuts::default() }, vec![]).contains("chains"));
@@ -224,28 +225,26 @@ fn moments_of_swag_are_those_of_its_iterates() {
     }
 }
 
-fn moons() -> (NetworkLoss, Arc<riemla::data::Dataset>) {
-    let data = Arc::new(two_moons(60, 0.2, 1).unwrap());
+fn moons() -> NetworkLoss {
+    let data = two_moons(60, 0.2, 1).unwrap();
     let network = mlp(&[2, 4, 2], Activation::Tanh);
     let prior = Prior::isotropic(0.5, network.dim()).unwrap();
-    (NetworkLoss::new(network, &data, Likelihood::Categorical, prior).unwrap(), data)
+    NetworkLoss::new(network, data, Likelihood::Categorical, prior).unwrap()
 }
 
 #[test]
 fn swag_moves_around_the_minimum_and_repeats_itself() {
-    let (loss, data) = moons();
-    let (theta, _) = Recipe::default().train(&loss, &data, 1, &mut silent).unwrap();
-    let (network, prior) = (loss.network().clone(), loss.prior().clone());
-    let objective = StochasticLoss::new(network, data, loss.likelihood(), prior).unwrap();
+    let loss = moons();
+    let (theta, _) = Recipe::default().train(&loss, 1, Control::default()).unwrap();
     let config = Swag { batch_size: 10, epochs: 60, ..Swag::default() };
-    let (moments, report) = swag(&objective, &theta, 5, &config, &mut silent).unwrap();
+    let (moments, report) = swag(&loss, &theta, 5, &config, Control::default()).unwrap();
     assert_eq!((moments.iterates, report.iterations, moments.deviations.len()), (60, 60, 20));
-    assert_eq!(swag(&objective, &theta, 5, &config, &mut silent).unwrap().0, moments);
-    assert_ne!(swag(&objective, &theta, 6, &config, &mut silent).unwrap().0, moments);
+    assert_eq!(swag(&loss, &theta, 5, &config, Control::default()).unwrap().0, moments);
+    assert_ne!(swag(&loss, &theta, 6, &config, Control::default()).unwrap().0, moments);
     assert!(moments.variance().iter().all(|v| *v > 0.0));
     let rise = loss.value(&moments.mean) - loss.value(&theta);
     assert!((0.0..5.0).contains(&rise), "{rise}");
-    let fails = |config: Swag| swag(&objective, &theta, 5, &config, &mut silent).unwrap_err().to_string();
+    let fails = |config: Swag| swag(&loss, &theta, 5, &config, Control::default()).unwrap_err().to_string();
     assert!(fails(Swag { rank: 1, ..config }).contains("rank"));
     assert!(fails(Swag { epochs: 10, ..config }).contains("epochs"));
     assert!(fails(Swag { batch_size: 61, ..config }).contains("batch_size"));
@@ -254,13 +253,13 @@ fn swag_moves_around_the_minimum_and_repeats_itself() {
 
 #[test]
 fn members_of_an_ensemble_are_plain_trainings_and_differ() {
-    let (loss, data) = moons();
+    let loss = moons();
     let ensemble = Ensemble::default();
-    let member = |index| ensemble.member(&loss, &data, (9, index), &mut silent).unwrap();
+    let member = |index| ensemble.member(&loss, 9, index, Control::default()).unwrap();
     let members: Vec<_> = (0..3).map(member).collect();
     for (index, found) in members.iter().enumerate() {
         assert_eq!(found.seed, Ensemble::member_seed(9, index as u64));
-        let (theta, report) = Recipe::default().train(&loss, &data, found.seed, &mut silent).unwrap();
+        let (theta, report) = Recipe::default().train(&loss, found.seed, Control::default()).unwrap();
         assert_eq!((&found.theta, &found.report), (&theta, &report));
         assert!(report.gradient_norm < 1e-4, "{report:?}");
         for other in &members[..index] {

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use riemla::Control;
 use riemla::Error;
 use riemla::curvature::{Laplace, LaplaceConfig, Refit};
 use riemla::data::toy::two_moons;
-use riemla::geometry::{ConstrainedLeapfrog, Integrator, Status, exponential_map, exponential_map_until};
+use riemla::geometry::{ConstrainedLeapfrog, Integrator, Status, exponential_map};
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior, TwiceDifferentiable};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{
-    Control, Method, MetricChoice, Posterior, PosteriorConfig, SearchStatus, Strength, Unfinished,
+    Method, MetricChoice, Posterior, PosteriorConfig, SearchStatus, Strength, Unfinished,
 };
-use riemla::train::{Lbfgs, TrainStatus, lbfgs, until};
+use riemla::train::{Lbfgs, TrainStatus, lbfgs};
 
 /// A valley that sets a flag at its 20th gradient.
 struct Valley<'a>(&'a AtomicBool, AtomicUsize);
@@ -65,28 +66,31 @@ fn a_running_geodesic_stops_at_its_next_step() {
         let (start, v) = ([0.5, 0.2], [3.0, 1.0]);
         let flag = AtomicBool::new(false);
         let valley = || Valley(&flag, AtomicUsize::new(0));
-        let free = exponential_map(&valley(), 1.0, &integrator, &start, &v, 0).unwrap();
+        let free = exponential_map(&valley(), 1.0, &integrator, &start, &v, 0, Control::default()).unwrap();
         assert!(free.status == Status::Reached && free.counters.gradients > 40, "{:?}", free.counters);
         flag.store(false, Ordering::SeqCst);
         let never = AtomicBool::new(false);
         let watched =
-            exponential_map_until(&valley(), 1.0, &integrator, &start, &v, 0, Some(&never)).unwrap();
+            exponential_map(&valley(), 1.0, &integrator, &start, &v, 0, Control::default().stopping(&never))
+                .unwrap();
         assert_eq!(watched, free, "the same bits");
         flag.store(false, Ordering::SeqCst);
-        let stopped = exponential_map_until(&valley(), 1.0, &integrator, &start, &v, 0, Some(&flag)).unwrap();
+        let stopped =
+            exponential_map(&valley(), 1.0, &integrator, &start, &v, 0, Control::default().stopping(&flag))
+                .unwrap();
         assert_eq!(stopped.status, Status::Stopped);
         assert!(stopped.t > 0.0 && stopped.t < 1.0 && stopped.counters.gradients < 35, "{stopped:?}");
     }
 }
 
-fn problem() -> (NetworkLoss, Arc<riemla::data::Dataset>, Vec<f64>) {
+fn problem() -> (NetworkLoss, Vec<f64>) {
     let network = models::mlp(&[2, 8, 2], Activation::Tanh);
-    let data = Arc::new(two_moons(60, 0.2, 1).unwrap());
+    let data = two_moons(60, 0.2, 1).unwrap();
     let prior = Prior::isotropic(1.0, network.dim()).unwrap();
-    let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior).unwrap();
+    let loss = NetworkLoss::new(network.clone(), data, Likelihood::Categorical, prior).unwrap();
     let mut theta = network.initialize(1);
-    lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut until(None)).unwrap();
-    (loss, data, theta)
+    lbfgs(&loss, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
+    (loss, theta)
 }
 
 /// Runs `f` with a flag that another thread sets soon: whatever runs then would go on for hours.
@@ -103,8 +107,9 @@ fn soon_stopped<T>(f: impl FnOnce(&AtomicBool) -> T) -> T {
 
 #[test]
 fn draws_cut_short_are_no_draws_under_any_policy() {
-    let (loss, data, theta) = problem();
-    let laplace = Arc::new(Laplace::fit(&loss, &theta, &LaplaceConfig::default()).unwrap());
+    let (loss, theta) = problem();
+    let laplace =
+        Arc::new(Laplace::fit(&loss, &theta, &LaplaceConfig::default(), Control::default()).unwrap());
     let forever = ConstrainedLeapfrog { fixed_steps: Some(1 << 40), ..Default::default() };
     let solver = DormandPrince { rtol: 1e-14, atol: 1e-30, max_steps: usize::MAX, first_step: Some(1e-12) };
     for unfinished in [Unfinished::Keep, Unfinished::Fail, Unfinished::Redraw(3)] {
@@ -114,9 +119,8 @@ fn draws_cut_short_are_no_draws_under_any_policy() {
                 MetricChoice::Fisher => Integrator::DormandPrince(solver),
                 _ => Integrator::ConstrainedLeapfrog(forever.clone()),
             };
-            let posterior = Posterior::new(&loss, data.clone(), laplace.clone(), config).unwrap();
-            let set =
-                soon_stopped(|stop| posterior.sample(1, 4, Control { stop: Some(stop), progress: None }));
+            let posterior = Posterior::of_network(&loss, &laplace, config).unwrap();
+            let set = soon_stopped(|stop| posterior.sample(1, 4, Control::default().stopping(stop)).unwrap());
             assert!(set.stopped && set.failed.is_empty(), "{:?}", set.failed);
             assert!(metric == MetricChoice::Fisher || set.draws.is_empty(), "{}", set.draws.len());
         }
@@ -125,17 +129,18 @@ fn draws_cut_short_are_no_draws_under_any_policy() {
 
 #[test]
 fn a_stopped_search_for_the_strength_is_not_remembered() {
-    let (loss, data, theta) = problem();
-    let laplace = Arc::new(Laplace::fit(&loss, &theta, &LaplaceConfig::default()).unwrap());
+    let (loss, theta) = problem();
+    let laplace =
+        Arc::new(Laplace::fit(&loss, &theta, &LaplaceConfig::default(), Control::default()).unwrap());
     let forever = ConstrainedLeapfrog { fixed_steps: Some(1 << 40), ..Default::default() };
     let config = PosteriorConfig {
         strength: Strength::virial(),
         integrator: Integrator::ConstrainedLeapfrog(forever),
         ..PosteriorConfig::paper(Method::RiemLa)
     };
-    let posterior = Posterior::new(&loss, data, laplace, config).unwrap();
+    let posterior = Posterior::of_network(&loss, &laplace, config).unwrap();
     for _ in 0..2 {
-        let set = soon_stopped(|stop| posterior.sample(1, 4, Control { stop: Some(stop), progress: None }));
+        let set = soon_stopped(|stop| posterior.sample(1, 4, Control::default().stopping(stop)).unwrap());
         assert!(set.stopped && set.draws.is_empty() && set.failed.is_empty());
         assert_eq!(set.calibration.unwrap().status, SearchStatus::Stopped);
     }
@@ -143,25 +148,29 @@ fn a_stopped_search_for_the_strength_is_not_remembered() {
 
 #[test]
 fn a_stopped_fit_is_its_last_complete_round() {
-    let (loss, _, theta) = problem();
+    let (loss, theta) = problem();
     let set = AtomicBool::new(true);
     let config = LaplaceConfig::default();
-    let error = Laplace::fit_until(&loss, &theta, &config, Some(&set)).unwrap_err();
+    let error = Laplace::fit(&loss, &theta, &config, Control::default().stopping(&set)).unwrap_err();
     assert!(matches!(error, Error::Stopped { .. }), "{error}");
     let refit = Some(Refit { max_rounds: usize::MAX, tolerance: 0.0 });
     let endless = LaplaceConfig { refit, ..config.clone() };
-    let stopped = soon_stopped(|stop| Laplace::fit_until(&loss, &theta, &endless, Some(stop)).unwrap());
+    let stopped = soon_stopped(|stop| {
+        Laplace::fit(&loss, &theta, &endless, Control::default().stopping(stop)).unwrap()
+    });
     assert!(stopped.stopped && stopped.refit_settled == Some(false) && stopped.refit_rounds > 0);
     let rounds = Refit { max_rounds: stopped.refit_rounds, tolerance: 0.0 };
-    let same = Laplace::fit(&loss, &theta, &LaplaceConfig { refit: Some(rounds), ..config }).unwrap();
-    assert_eq!((&stopped.theta, &stopped.prior), (&same.theta, &same.prior));
+    let same =
+        Laplace::fit(&loss, &theta, &LaplaceConfig { refit: Some(rounds), ..config }, Control::default())
+            .unwrap();
+    assert_eq!((&stopped.gaussian.theta(), &stopped.prior), (&same.gaussian.theta(), &same.prior));
     assert!(!same.stopped);
     let mut theta = theta;
     let report = lbfgs(
         &loss,
         &mut theta,
         &Lbfgs { gradient_tolerance: 0.0, ..Default::default() },
-        &mut until(Some(&set)),
+        Control::default().stopping(&set),
     );
     assert_eq!(report.unwrap().status, TrainStatus::Stopped);
 }

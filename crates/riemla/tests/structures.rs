@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use common::{assert_close, banana, relative_error, snelson};
 use models::GAUSSIAN;
+use riemla::Control;
 use riemla::Error;
 use riemla::curvature::{
     Curvature, CurvatureProduct, KroneckerCurvature, Laplace, LaplaceConfig, LowRankCurvature, Precision,
@@ -19,9 +20,9 @@ use riemla::linalg::Matrix;
 use riemla::linalg::factor::symmetric_eigenvalues;
 use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec, Shape};
 use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior, PriorPrecision};
-use riemla::predict::glm_outputs;
+use riemla::posterior::{NetworkOutputs, Outputs as _};
 use riemla::testing::check_precision;
-use riemla::train::{Lbfgs, lbfgs, silent};
+use riemla::train::{Lbfgs, lbfgs};
 
 const OUTER: [Curvature; 2] = [Curvature::Ggn, Curvature::EmpiricalFisher];
 const LOW_RANK: Structure = Structure::LowRank { rank: 7 };
@@ -78,10 +79,16 @@ fn every_structure_keeps_the_law_of_precisions() {
         for subset in [Subset::All, Subset::LastLayer, parts, weights] {
             for (curvature, structure) in OUTER.into_iter().flat_map(|c| STRUCTURES.map(|s| (c, s))) {
                 let mut config = LaplaceConfig { subset: subset.clone(), ..config(curvature, structure) };
-                check_precision(Laplace::fit(&loss, &theta, &config).unwrap().precision(), 1);
+                check_precision(
+                    Laplace::fit(&loss, &theta, &config, Control::default()).unwrap().gaussian.precision(),
+                    1,
+                );
                 let per_layer = (0..layers).map(|l| 0.1 * 9f64.powi(l)).collect();
                 config.prior = PriorChoice::Fixed(PriorPrecision::PerLayer(per_layer));
-                check_precision(Laplace::fit(&loss, &theta, &config).unwrap().precision(), 2);
+                check_precision(
+                    Laplace::fit(&loss, &theta, &config, Control::default()).unwrap().gaussian.precision(),
+                    2,
+                );
             }
         }
     }
@@ -97,8 +104,9 @@ fn empirical_fisher_is_the_sum_of_squared_gradients() {
         let theta = network.initialize(3);
         let mut expected = Matrix::zeros(k, k);
         for row in 0..n {
-            let one =
-                NetworkLoss::on_batch(network.clone(), &data, &[row], likelihood, prior.clone()).unwrap();
+            let one = NetworkLoss::new(network.clone(), data.clone(), likelihood, prior.clone())
+                .and_then(|loss| loss.on_rows(&[row]))
+                .unwrap();
             let mut g = vec![0.0; k];
             one.value_and_gradient(&theta, &mut g);
             // On one of n rows the loss is scaled by n.
@@ -110,7 +118,7 @@ fn empirical_fisher_is_the_sum_of_squared_gradients() {
                     .for_each(|(e, gi)| *e += gi * g[j] / (n * n) as f64);
             }
         }
-        let loss = NetworkLoss::new(network.clone(), &data, likelihood, prior).unwrap();
+        let loss = NetworkLoss::new(network.clone(), data.clone(), likelihood, prior).unwrap();
         let full = empirical_fisher_full(&loss, &theta, &all(&network));
         assert_close("empirical Fisher", full.as_slice(), expected.as_slice(), 1e-12);
         let entries: Vec<f64> = (0..k).map(|i| expected[(i, i)]).collect();
@@ -198,12 +206,17 @@ fn kronecker_blocks_are_exact_where_theory_says_so() {
         // So its evidence is that of the dense matrix, maximum included.
         let fit = |structure| {
             let config = LaplaceConfig { structure, ..Default::default() };
-            Laplace::fit(&loss, &theta, &config).unwrap()
+            Laplace::fit(&loss, &theta, &config, Control::default()).unwrap()
         };
         let (a, b) = (fit(Structure::Kronecker), fit(Structure::Full));
         let ml = [a.log_marginal_likelihood.unwrap(), b.log_marginal_likelihood.unwrap()];
         assert_close("log marginal likelihood", &ml[..1], &ml[1..], 1e-9);
-        assert_close("log det", &[a.precision().log_det()], &[b.precision().log_det()], 1e-6);
+        assert_close(
+            "log det",
+            &[a.gaussian.precision().log_det()],
+            &[b.gaussian.precision().log_det()],
+            1e-6,
+        );
     }
 }
 
@@ -213,8 +226,10 @@ fn kronecker_variances_do_not_depend_on_the_rank_of_the_gradient() {
     let network = models::mlp(&[3, 4, 2], Activation::Tanh);
     let loss = models::loss(&network, Likelihood::Categorical, 30, 0.3);
     let theta = network.initialize(1);
-    let laplace = Laplace::fit(&loss, &theta, &config(Curvature::Ggn, Structure::Kronecker)).unwrap();
-    let (p, k) = (laplace.precision(), network.dim());
+    let laplace =
+        Laplace::fit(&loss, &theta, &config(Curvature::Ggn, Structure::Kronecker), Control::default())
+            .unwrap();
+    let (p, k) = (laplace.gaussian.precision(), network.dim());
     let mut rank_one = vec![0.0; k];
     let (a, b) = (models::normals(1, 4), models::normals(2, 4));
     for o in 0..4 {
@@ -300,19 +315,21 @@ fn trained() -> (NetworkLoss, Vec<f64>) {
     let f = banana();
     let loss = f.loss(1.0);
     let mut theta = f.array("theta").to_vec();
-    lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+    lbfgs(&loss, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
     (loss, theta)
 }
 
 #[test]
 fn kronecker_is_closer_to_the_full_curvature_than_the_diagonal() {
     let (loss, theta) = trained();
-    let fit = |structure| Laplace::fit(&loss, &theta, &config(Curvature::Ggn, structure)).unwrap();
+    let fit = |structure| {
+        Laplace::fit(&loss, &theta, &config(Curvature::Ggn, structure), Control::default()).unwrap()
+    };
     let [full, diagonal, kronecker] = [Structure::Full, Structure::Diagonal, Structure::Kronecker].map(fit);
-    let log_det = |l: &Laplace| l.precision().log_det();
+    let log_det = |l: &Laplace| l.gaussian.precision().log_det();
     let off = [&diagonal, &kronecker].map(|l| (log_det(l) - log_det(&full)).abs());
     assert!(off[1] < off[0], "log det off by {:.2} (diagonal), {:.2} (Kronecker)", off[0], off[1]);
-    let matrix = |l: &Laplace| dense(l.precision(), 1.0);
+    let matrix = |l: &Laplace| dense(l.gaussian.precision(), 1.0);
     let exact = matrix(&full);
     let error = |l: &Laplace| relative_error(matrix(l).as_slice(), exact.as_slice());
     let errors = [error(&diagonal), error(&kronecker)];
@@ -334,16 +351,16 @@ fn low_rank_of_full_rank_is_the_dense_matrix() {
         for curvature in OUTER {
             let fit = |structure| {
                 let config = LaplaceConfig { subset: subset.clone(), ..config(curvature, structure) };
-                Laplace::fit(&loss, theta, &config).unwrap()
+                Laplace::fit(&loss, theta, &config, Control::default()).unwrap()
             };
             let (low, full) = (fit(Structure::LowRank { rank: k }), fit(Structure::Full));
             assert!(low.eigenpairs.unwrap().converged);
-            let (a, b) = (dense(low.precision(), 0.0), dense(full.precision(), 0.0));
+            let (a, b) = (dense(low.gaussian.precision(), 0.0), dense(full.gaussian.precision(), 0.0));
             assert_close("P", a.as_slice(), b.as_slice(), 1e-8);
             let (x, y) = (models::normals(3, k), models::normals(3, k));
             let (mut x, mut y) = (x, y);
-            low.precision().solve(&mut x);
-            full.precision().solve(&mut y);
+            low.gaussian.precision().solve(&mut x);
+            full.gaussian.precision().solve(&mut y);
             assert_close("P⁻¹x", &x, &y, 1e-8);
             let ml = [&low, &full].map(|l| l.log_marginal_likelihood.unwrap());
             assert_close("log marginal likelihood", &ml[..1], &ml[1..], 1e-8);
@@ -373,7 +390,8 @@ fn low_rank_keeps_the_largest_eigenvalues() {
             assert!(values[kept..].iter().all(|v| *v == 0.0));
             // What is left out can only raise the evidence, by ½ Σ log(1 + λ/δ) of the rest.
             let fit = |structure| {
-                let fitted = Laplace::fit(&loss, &theta, &config(curvature, structure)).unwrap();
+                let fitted =
+                    Laplace::fit(&loss, &theta, &config(curvature, structure), Control::default()).unwrap();
                 fitted.log_marginal_likelihood.unwrap()
             };
             let gap = fit(Structure::LowRank { rank }) - fit(Structure::Full);
@@ -413,17 +431,22 @@ fn the_evidence_follows_the_noise_in_every_structure() {
     let (loss, theta) = (f.loss(0.5), f.array("theta"));
     for (curvature, structure) in OUTER.into_iter().flat_map(|c| STRUCTURES.map(|s| (c, s))) {
         let optimize = LaplaceConfig { prior: PriorChoice::Optimize, ..config(curvature, structure) };
-        let fitted = match Laplace::fit(&loss, theta, &optimize) {
+        let fitted = match Laplace::fit(&loss, theta, &optimize, Control::default()) {
             Ok(fitted) => fitted,
             Err(error) => panic!("{curvature:?}, {structure:?}: {error}"),
         };
         assert_ne!(fitted.likelihood, f.likelihood);
         // A fit with that noise and prior from the start must give the same numbers.
-        let direct =
-            Laplace::fit(&fitted.loss(&loss).unwrap(), theta, &config(curvature, structure)).unwrap();
+        let direct = Laplace::fit(
+            &fitted.loss(&loss).unwrap(),
+            theta,
+            &config(curvature, structure),
+            Control::default(),
+        )
+        .unwrap();
         let pair = [&fitted, &direct].map(|l| l.log_marginal_likelihood.unwrap());
         assert_close("log marginal likelihood", &pair[..1], &pair[1..], 1e-8);
-        let pair = [&fitted, &direct].map(|l| l.precision().log_det());
+        let pair = [&fitted, &direct].map(|l| l.gaussian.precision().log_det());
         assert_close("log det", &pair[..1], &pair[1..], 1e-8);
     }
 }
@@ -435,12 +458,14 @@ fn linearised_predictions_work_in_every_structure() {
     let theta = network.initialize(1);
     let x = models::normals(4, 2 * 5);
     for structure in STRUCTURES {
-        let laplace = Laplace::fit(&loss, &theta, &config(Curvature::Ggn, structure)).unwrap();
-        let outputs = glm_outputs(&network, &laplace, &x).unwrap();
+        let laplace =
+            Laplace::fit(&loss, &theta, &config(Curvature::Ggn, structure), Control::default()).unwrap();
+        let model = NetworkOutputs::new(network.clone(), Likelihood::Categorical).unwrap();
+        let outputs = model.linearized_moments(&laplace.gaussian, &x).unwrap();
         for (i, c) in (0..5).flat_map(|i| (0..3).map(move |c| (i, c))) {
             // Gradient of output c by central differences of a one-sample model.
             let output = |theta: &[f64]| {
-                let all = riemla::predict::outputs(&network, &[theta], &x[2 * i..2 * i + 2]).unwrap();
+                let all = model.evaluate(&[theta], &x[2 * i..2 * i + 2]).unwrap();
                 all[0][c]
             };
             let gradient: Vec<f64> = (0..network.dim())
@@ -454,7 +479,7 @@ fn linearised_predictions_work_in_every_structure() {
                 })
                 .collect();
             let mut solved = gradient.clone();
-            laplace.precision().solve(&mut solved);
+            laplace.gaussian.precision().solve(&mut solved);
             let variance = riemla::linalg::vector::dot(&gradient, &solved);
             assert_close("variance", &[outputs.variance[3 * i + c]], &[variance], 1e-7);
         }
@@ -466,7 +491,7 @@ fn choices_without_meaning_are_errors() {
     let network = models::mlp(&[2, 3, 2], Activation::Tanh);
     let loss = models::loss(&network, Likelihood::Categorical, 10, 1.0);
     let theta = network.initialize(1);
-    let fit = |config: &LaplaceConfig| Laplace::fit(&loss, &theta, config);
+    let fit = |config: &LaplaceConfig| Laplace::fit(&loss, &theta, config, Control::default());
     for structure in [Structure::Kronecker, LOW_RANK] {
         let error = fit(&config(Curvature::Hessian, structure)).unwrap_err();
         assert!(matches!(&error, Error::Unsupported(text) if text.contains("ggn")), "{error}");
@@ -502,20 +527,25 @@ fn networks_too_large_for_a_dense_matrix() {
     let labels = (0..200).map(|i| i % 6).collect();
     let data = Dataset::classification(models::normals(1, 200 * 100), 100, labels).unwrap();
     let prior = Prior::isotropic(1.0, network.dim()).unwrap();
-    let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior).unwrap();
+    let loss = NetworkLoss::new(network.clone(), data.clone(), Likelihood::Categorical, prior).unwrap();
     let theta = network.initialize(1);
     for structure in [Structure::Kronecker, Structure::LowRank { rank: 12 }] {
-        let laplace =
-            Laplace::fit(&loss, &theta, &LaplaceConfig { structure, ..Default::default() }).unwrap();
+        let laplace = Laplace::fit(
+            &loss,
+            &theta,
+            &LaplaceConfig { structure, ..Default::default() },
+            Control::default(),
+        )
+        .unwrap();
         assert!(laplace.log_marginal_likelihood.unwrap().is_finite());
         assert!(laplace.eigenpairs.is_none_or(|report| report.converged), "{:?}", laplace.eigenpairs);
         let x = models::normals(9, network.dim());
         let (mut px, mut back) = (vec![0.0; x.len()], x.clone());
-        laplace.precision().mul(&x, &mut px);
-        laplace.precision().solve(&mut back);
-        let quadratic = laplace.precision().inverse_quadratic(&mut x.clone(), 1);
+        laplace.gaussian.precision().mul(&x, &mut px);
+        laplace.gaussian.precision().solve(&mut back);
+        let quadratic = laplace.gaussian.precision().inverse_quadratic(&mut x.clone(), 1);
         assert_close("xᵀP⁻¹x", &quadratic, &[riemla::linalg::vector::dot(&x, &back)], 1e-9);
-        laplace.precision().solve(&mut px);
+        laplace.gaussian.precision().solve(&mut px);
         assert_close("P⁻¹Px", &px, &x, 1e-8);
     }
 }

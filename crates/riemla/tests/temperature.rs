@@ -6,9 +6,8 @@ use riemla::Error;
 use riemla::data::Targets;
 use riemla::nn::Activation;
 use riemla::objective::Likelihood;
-use riemla::predict::{
-    Forward, TEMPERATURE_BOUNDS, TemperatureStatus, fit_noise_scale, fit_temperature, monte_carlo,
-};
+use riemla::posterior::{NetworkOutputs, Outputs as _};
+use riemla::predict::{Prediction, TEMPERATURE_BOUNDS, TemperatureStatus, fit_noise_scale, fit_temperature};
 use riemla::score::{accuracy, nll};
 
 const SIGMA: Likelihood = Likelihood::Gaussian { sigma_noise: 0.5 };
@@ -140,10 +139,13 @@ fn total_uncertainty_is_the_sum_of_its_parts() {
     for (likelihood, sizes) in [(Likelihood::Categorical, [2, 4, 3]), (SIGMA, [2, 4, 2])] {
         let network = models::mlp(&sizes, Activation::Tanh);
         let draws: Vec<Vec<f64>> = (0..6).map(|seed| network.initialize(seed)).collect();
+        let model = NetworkOutputs::new(network, likelihood).unwrap();
         let thetas: Vec<&[f64]> = draws.iter().map(Vec::as_slice).collect();
         let inputs = models::normals(5, 2 * 7);
         let of = |thetas: &[&[f64]]| {
-            monte_carlo(&network, likelihood, thetas, Forward::Exact, &inputs).unwrap().uncertainty()
+            Prediction::from_outputs(&model.evaluate(thetas, &inputs).unwrap(), sizes[2], likelihood)
+                .unwrap()
+                .uncertainty()
         };
         let (many, one) = (of(&thetas), of(&thetas[..1]));
         let (aleatoric, epistemic) = (many.aleatoric.unwrap(), many.epistemic.unwrap());

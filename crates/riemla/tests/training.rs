@@ -6,21 +6,22 @@ mod models;
 use std::sync::Arc;
 
 use common::banana;
+use riemla::Control;
 use riemla::linalg::vector::{axpy, norm};
 use riemla::nn::Activation;
 use riemla::objective::{NetworkLoss, Objective, Prior};
 use riemla::testing::assert_vectors;
 use riemla::train::{
-    Adam, GradientDescent, Lbfgs, MiniBatch, Rule, Schedule, Stochastic, StochasticLoss, TrainReport,
-    TrainStatus, adam, gradient_descent, lbfgs, minibatch, silent,
+    Adam, GradientDescent, Lbfgs, MiniBatch, Rule, Schedule, Stochastic, TrainReport, TrainStatus, adam,
+    gradient_descent, lbfgs, minibatch,
 };
 
 const PRECISION: f64 = 0.02;
 
-fn stochastic() -> StochasticLoss {
+fn stochastic() -> NetworkLoss {
     let f = banana();
     let prior = f.prior(PRECISION);
-    StochasticLoss::new(f.network.clone(), Arc::new(f.data), f.likelihood, prior).unwrap()
+    NetworkLoss::new(f.network.clone(), Arc::new(f.data), f.likelihood, prior).unwrap()
 }
 
 /// A short run of one optimiser from the weights of `seed`.
@@ -33,22 +34,22 @@ fn run(optimizer: &str, seed: u64) -> (Vec<f64>, TrainReport) {
     let report = match optimizer {
         "gd" => {
             let config = GradientDescent { learning_rate, epochs: 100, momentum: 0.9, gradient_scale: scale };
-            gradient_descent(&loss, &mut theta, &config, &mut silent)
+            gradient_descent(&loss, &mut theta, &config, Control::default())
         }
         "adam" => {
             let learning_rate = Schedule::Cosine { initial: 0.02 };
             let config = Adam { learning_rate, epochs: 30, ..Default::default() };
-            adam(&loss, &mut theta, &config, &mut silent)
+            adam(&loss, &mut theta, &config, Control::default())
         }
         "sgd" => {
             let rule = Rule::Sgd { momentum: 0.9 };
             let config =
                 MiniBatch { rule, learning_rate, epochs: 20, batch_size: 32, seed, gradient_scale: scale };
-            minibatch(&stochastic(), &mut theta, &config, &mut silent)
+            minibatch(&stochastic(), &mut theta, &config, Control::default())
         }
         _ => {
             let config = Lbfgs { max_iterations: 30, ..Default::default() };
-            lbfgs(&loss, &mut theta, &config, &mut silent)
+            lbfgs(&loss, &mut theta, &config, Control::default())
         }
     };
     (theta, report.unwrap())
@@ -81,7 +82,7 @@ fn one_step_of_gradient_descent_is_the_formula() {
     let learning_rate = Schedule::Constant(0.3);
     let config = GradientDescent { learning_rate, epochs: 1, momentum: 0.5, gradient_scale: 0.01 };
     let mut theta = start.clone();
-    gradient_descent(&loss, &mut theta, &config, &mut silent).unwrap();
+    gradient_descent(&loss, &mut theta, &config, Control::default()).unwrap();
     let mut expected = start;
     axpy(-0.003, &gradient, &mut expected);
     assert_vectors("one step", &theta, &expected, 1e-14, 1.0);
@@ -94,7 +95,7 @@ fn lbfgs_reaches_a_minimum_from_a_random_start() {
     let config =
         Lbfgs { memory: 100, gradient_tolerance: 1e-6, max_iterations: 20_000, ..Default::default() };
     let mut theta = f.network.initialize(1);
-    let report = lbfgs(&loss, &mut theta, &config, &mut silent).unwrap();
+    let report = lbfgs(&loss, &mut theta, &config, Control::default()).unwrap();
     assert_eq!(report.status, TrainStatus::Converged, "gradient norm {:.2e}", report.gradient_norm);
     assert!(report.gradient_norm <= 1e-6);
     // The reference's own minimum has loss 98.2 (another start, another local minimum); knowing
@@ -142,9 +143,9 @@ fn lbfgs_solves_linear_regression() {
     let network = models::mlp(&[3, 1], Activation::Tanh);
     let data = models::data(&network, models::GAUSSIAN, 50, 3);
     let prior = Prior::isotropic(2.0, 4).unwrap();
-    let loss = NetworkLoss::new(network, &data, models::GAUSSIAN, prior).unwrap();
+    let loss = NetworkLoss::new(network, data.clone(), models::GAUSSIAN, prior).unwrap();
     let mut theta = vec![0.0; 4];
-    let report = lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent).unwrap();
+    let report = lbfgs(&loss, &mut theta, &Lbfgs::default(), Control::default()).unwrap();
     assert_eq!(report.status, TrainStatus::Converged);
     let riemla::data::Targets::Values { values, .. } = data.targets() else { panic!() };
     let row = |i: usize| [&data.inputs()[3 * i..3 * i + 3], &[1.0]].concat();

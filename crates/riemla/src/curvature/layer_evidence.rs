@@ -9,11 +9,11 @@
 use std::ops::Range;
 
 use super::evidence::{Evidence, LOG_PRECISION};
+use crate::Control;
 use crate::linalg::dense::{add_gram_lower, view};
 use crate::linalg::vector::{dot, scale};
 use crate::linalg::{Cholesky, Matrix};
 use crate::objective::Objective;
-use crate::Control;
 use crate::train::{Lbfgs, lbfgs};
 use crate::{Error, Result};
 

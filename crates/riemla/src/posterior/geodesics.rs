@@ -115,8 +115,7 @@ impl Posterior {
         }
         let restricted = Restricted::new(objective, theta, subset.indices().collect());
         let (start, v) = (subset.gather(theta), subset.gather(v));
-        let geodesic =
-            exponential_map(&restricted, geometry, integrator, &start, &v, path_points, control)?;
+        let geodesic = exponential_map(&restricted, geometry, integrator, &start, &v, path_points, control)?;
         Ok(self.embed(geodesic))
     }
 

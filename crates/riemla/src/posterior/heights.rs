@@ -36,8 +36,7 @@ impl Posterior {
         self.check_draws(thetas)?;
         let (objective, center) = (self.objective()?, self.gaussian.theta());
         let k = self.gaussian.subset().len() as f64;
-        let each: Vec<f64> =
-            thetas.par_iter().map(|theta| virial(objective, center, theta) / k).collect();
+        let each: Vec<f64> = thetas.par_iter().map(|theta| virial(objective, center, theta) / k).collect();
         check_failure(objective)?;
         let n = each.len() as f64;
         let mean = each.iter().sum::<f64>() / n;

@@ -14,6 +14,10 @@ pub use spread::OutputSpread;
 pub use temperature::{TEMPERATURE_BOUNDS, Temperature, TemperatureStatus, fit_noise_scale, fit_temperature};
 pub use uncertainty::Uncertainty;
 
+use crate::error::check_len;
+use crate::objective::Likelihood;
+use crate::{Error, Result};
+
 /// A prediction for every input row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Prediction {
@@ -24,6 +28,21 @@ pub enum Prediction {
 }
 
 impl Prediction {
+    /// The average over draws of the outputs: per draw a row-major rows × `width` array.
+    pub fn from_outputs(per_draw: &[Vec<f64>], width: usize, likelihood: Likelihood) -> Result<Self> {
+        let Some(first) = per_draw.first() else {
+            return Err(Error::range("number of draws", 0, "at least 1"));
+        };
+        likelihood.check_outputs(width)?;
+        per_draw.iter().try_for_each(|draw| check_len("outputs of a draw", first.len(), draw.len()))?;
+        Ok(match likelihood {
+            Likelihood::Gaussian { sigma_noise } => {
+                Self::Values(RegressionPrediction::from_draws(per_draw, width, sigma_noise))
+            }
+            _ => Self::Classes(ClassPrediction::from_draws(per_draw, likelihood, width)),
+        })
+    }
+
     /// Class probabilities, if this is a classification.
     pub fn classes(&self) -> Option<&ClassPrediction> {
         match self {

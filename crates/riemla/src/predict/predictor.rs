@@ -45,18 +45,7 @@ impl Predictor {
 
     /// Monte Carlo prediction: the average over drawn weights. `inputs` is row-major.
     pub fn predict(&self, thetas: &[&[f64]], inputs: &[f64]) -> Result<Prediction> {
-        if thetas.is_empty() {
-            return Err(Error::range("number of draws", 0, "at least 1"));
-        }
-        let (likelihood, c) = (self.outputs.likelihood(), self.outputs.output_len());
-        likelihood.check_outputs(c)?;
-        let per_draw = self.outputs(thetas, inputs)?;
-        Ok(match likelihood {
-            Likelihood::Gaussian { sigma_noise } => {
-                Prediction::Values(RegressionPrediction::from_draws(&per_draw, c, sigma_noise))
-            }
-            _ => Prediction::Classes(ClassPrediction::from_draws(&per_draw, likelihood, c)),
-        })
+        Prediction::from_outputs(&self.outputs(thetas, inputs)?, self.output_len(), self.likelihood())
     }
 
     /// Closed-form prediction of `lin-la`, without draws: Gaussian outputs, and for classes the probit

@@ -3,10 +3,10 @@
 use rand::Rng as _;
 use serde::{Deserialize, Serialize};
 
-use crate::{Control, Result};
 use crate::objective::NetworkLoss;
 use crate::random::{Purpose, stream};
 use crate::train::{Progress, Recipe, TrainReport};
+use crate::{Control, Result};
 
 /// Settings of a deep ensemble (Lakshminarayanan, Pritzel and Blundell, NeurIPS 2017).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]

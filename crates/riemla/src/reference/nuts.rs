@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Convergence;
 use super::chain::Plan;
 use crate::error::{check_finite, check_len};
-use crate::objective::Objective;
+use crate::objective::{Objective, check_failure};
 use crate::{Control, Error, Result};
 
 /// Settings of [`nuts`].
@@ -145,6 +145,7 @@ pub fn nuts(
         check_finite("start of a chain", start)?;
         let value = objective.value(start);
         if !value.is_finite() {
+            check_failure(objective)?;
             let what = format!("loss at the start of chain {index}");
             return Err(Error::range(what, value, "finite: start closer to the trained weights"));
         }

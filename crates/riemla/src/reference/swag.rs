@@ -124,7 +124,7 @@ pub fn swag(
     control: Control<'_, Progress>,
 ) -> Result<(SwagMoments, TrainReport)> {
     config.check()?;
-    check_len("length of the start", objective.dim(), start.len())?;
+    check_len("length of the start", objective.weights(), start.len())?;
     let settings = MiniBatch {
         rule: Rule::Sgd { momentum: config.momentum },
         learning_rate: Schedule::Constant(config.learning_rate),

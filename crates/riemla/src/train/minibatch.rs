@@ -17,7 +17,7 @@ pub trait Stochastic: Sync {
     fn len(&self) -> usize;
 
     /// Number of parameters K.
-    fn dim(&self) -> usize;
+    fn weights(&self) -> usize;
 
     /// Writes the gradient and returns the value of the whole objective as estimated from the
     /// B data at `indices`: negative log-likelihood × N/B, plus the whole prior.
@@ -111,7 +111,7 @@ pub(crate) fn minibatch_seen(
     seen: &mut dyn FnMut(&[f64]),
 ) -> Result<TrainReport> {
     config.check(objective.len())?;
-    check_start(objective.dim(), theta)?;
+    check_start(objective.weights(), theta)?;
     let mut run = Run::new(config.epochs, control);
     let mut pass = Pass::new(objective, config.batch_size);
     let mut stepper = Stepper::new(config.rule, theta.len());
@@ -161,8 +161,8 @@ impl<'a> Pass<'a> {
             probe: objective.batch_probe(batch_size),
             order: (0..objective.len()).collect(),
             batch_size,
-            gradient: vec![0.0; objective.dim()],
-            mean_gradient: vec![0.0; objective.dim()],
+            gradient: vec![0.0; objective.weights()],
+            mean_gradient: vec![0.0; objective.weights()],
             evaluations: 0,
         }
     }

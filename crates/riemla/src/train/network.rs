@@ -8,7 +8,7 @@ impl Stochastic for NetworkLoss {
         self.data().len()
     }
 
-    fn dim(&self) -> usize {
+    fn weights(&self) -> usize {
         self.network().dim()
     }
 

@@ -2,11 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Adam, Lbfgs, MiniBatch, Progress, Rule, Schedule, TrainReport, adam, lbfgs, minibatch,
-};
-use crate::{Control, Result};
+use super::{Adam, Lbfgs, MiniBatch, Progress, Rule, Schedule, TrainReport, adam, lbfgs, minibatch};
 use crate::objective::NetworkLoss;
+use crate::{Control, Result};
 
 /// Rows up to which Adam takes all of them in every step.
 const FULL_BATCH: usize = 2000;

@@ -62,7 +62,8 @@ impl Fixture {
     }
 
     pub fn loss(&self, precision: f64) -> NetworkLoss {
-        NetworkLoss::new(self.network.clone(), &self.data, self.likelihood, self.prior(precision)).unwrap()
+        NetworkLoss::new(self.network.clone(), self.data.clone(), self.likelihood, self.prior(precision))
+            .unwrap()
     }
 
     pub fn linearized(&self, precision: f64) -> LinearizedLoss {

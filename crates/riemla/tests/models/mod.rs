@@ -63,5 +63,5 @@ pub fn data(network: &Network, likelihood: Likelihood, n: usize, seed: u64) -> D
 
 pub fn loss(network: &Arc<Network>, likelihood: Likelihood, n: usize, precision: f64) -> NetworkLoss {
     let prior = Prior::new(&PriorPrecision::Scalar(precision), network).unwrap();
-    NetworkLoss::new(network.clone(), &data(network, likelihood, n, 5), likelihood, prior).unwrap()
+    NetworkLoss::new(network.clone(), data(network, likelihood, n, 5).clone(), likelihood, prior).unwrap()
 }

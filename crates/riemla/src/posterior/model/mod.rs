@@ -61,7 +61,7 @@ pub trait Model: Objective {
         linearized: bool,
     ) -> Result<Box<dyn Metric + 'a>> {
         let _ = (center, subset, linearized);
-        lacks("a Fisher metric", "this choice", "the preconditioned metric or the loss metric")
+        lacks("Fisher metric", "draws that follow it", "the preconditioned metric or the loss metric")
     }
 
     /// Outputs to predict with.
@@ -117,7 +117,7 @@ pub struct OutputMoments {
 }
 
 fn lacks<T>(what: &str, user: &str, instead: &str) -> Result<T> {
-    Err(Error::Unsupported(format!("this model has no {what}, which {user} need; use {instead}")))
+    Err(Error::Unsupported(format!("this model has no {what}, needed for {user}; use {instead}")))
 }
 
 /// The loss of a model on the batch of one draw.

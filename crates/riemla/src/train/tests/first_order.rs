@@ -1,10 +1,12 @@
 //! Full-batch descent against closed forms and against the formulas written out.
 
-use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::problems::{Function, Quadratic};
+use crate::Control;
 use crate::Error;
-use crate::train::{Adam, GradientDescent, Schedule, TrainStatus, adam, gradient_descent, silent};
+use crate::train::{Adam, GradientDescent, Schedule, TrainStatus, adam, gradient_descent};
 
 fn constant(rate: f64, epochs: usize) -> GradientDescent {
     GradientDescent { learning_rate: Schedule::Constant(rate), epochs, ..Default::default() }
@@ -15,7 +17,8 @@ fn gradient_descent_follows_the_closed_form_of_a_quadratic() {
     let (h, c) = ([1.0, 4.0], [2.0, -1.0]);
     let mut theta = [5.0, 5.0];
     let report =
-        gradient_descent(&Quadratic::new(&h, &c), &mut theta, &constant(0.1, 25), Control::default()).unwrap();
+        gradient_descent(&Quadratic::new(&h, &c), &mut theta, &constant(0.1, 25), Control::default())
+            .unwrap();
     for j in 0..2 {
         let exact = c[j] + (1.0 - 0.1 * h[j]).powi(25) * (5.0 - c[j]);
         assert!((theta[j] - exact).abs() < 1e-13, "{} {exact}", theta[j]);
@@ -79,9 +82,13 @@ fn cosine_falls_from_the_initial_rate_towards_zero() {
 #[test]
 fn divergence_is_data_and_returns_to_the_best_point() {
     let mut theta = [1.0];
-    let report =
-        gradient_descent(&Quadratic::new(&[3.0], &[0.0]), &mut theta, &constant(1.0, 5000), Control::default())
-            .unwrap();
+    let report = gradient_descent(
+        &Quadratic::new(&[3.0], &[0.0]),
+        &mut theta,
+        &constant(1.0, 5000),
+        Control::default(),
+    )
+    .unwrap();
     assert_eq!(report.status, TrainStatus::NonFinite);
     assert!(report.iterations < 5000);
     assert_eq!((theta[0], report.value, report.gradient_norm), (1.0, 1.5, 3.0));
@@ -105,14 +112,16 @@ fn leaving_the_domain_keeps_the_best_point_and_a_bad_start_is_reported() {
 
 #[test]
 fn the_observer_stops_where_it_looks() {
-    let mut seen = vec![];
+    let (seen, stop) = (Mutex::new(vec![]), AtomicBool::new(false));
+    let watch = |p: &crate::train::Progress| {
+        seen.lock().unwrap().push(*p);
+        stop.store(p.iteration == 3, Ordering::Relaxed);
+    };
     let mut theta = [8.0];
-    let config = constant(0.5, 100);
-    let report = gradient_descent(&Quadratic::new(&[1.0], &[0.0]), &mut theta, &config, &mut |p| {
-        seen.push(*p);
-        if p.iteration == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })
-    .unwrap();
+    let control = Control::default().stopping(&stop).observing(&watch);
+    let problem = Quadratic::new(&[1.0], &[0.0]);
+    let report = gradient_descent(&problem, &mut theta, &constant(0.5, 100), control).unwrap();
+    let seen = seen.into_inner().unwrap();
     assert_eq!((report.status, report.iterations, theta[0]), (TrainStatus::Stopped, 3, 1.0));
     assert_eq!(seen.len(), 4);
     assert_eq!((seen[3].value, seen[3].gradient_norm, seen[3].total), (0.5, 1.0, 100));
@@ -131,10 +140,11 @@ fn no_epochs_leave_the_start_alone() {
 #[test]
 fn mistakes_are_errors_that_name_the_setting() {
     let problem = Quadratic::new(&[1.0], &[0.0]);
-    let named = |config: &GradientDescent| match gradient_descent(&problem, &mut [1.0], config, Control::default()) {
-        Err(Error::Range { what, .. }) => what,
-        other => panic!("{other:?}"),
-    };
+    let named =
+        |config: &GradientDescent| match gradient_descent(&problem, &mut [1.0], config, Control::default()) {
+            Err(Error::Range { what, .. }) => what,
+            other => panic!("{other:?}"),
+        };
     assert_eq!(named(&constant(-0.1, 1)), "learning_rate");
     assert_eq!(named(&constant(f64::NAN, 1)), "learning_rate");
     assert_eq!(named(&GradientDescent { momentum: 1.0, ..constant(0.1, 1) }), "momentum");

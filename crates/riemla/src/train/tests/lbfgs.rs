@@ -1,12 +1,13 @@
 //! L-BFGS on hard problems, and near the limit of the arithmetic.
 
-use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::problems::{Function, Quadratic, logistic, network, normals, rosenbrock};
+use crate::Control;
 use crate::Error;
 use crate::linalg::vector::distance;
 use crate::objective::Objective;
-use crate::train::{Lbfgs, TrainReport, TrainStatus, lbfgs, silent};
+use crate::train::{Lbfgs, TrainReport, TrainStatus, lbfgs};
 
 fn converge(objective: &dyn Objective, theta: &mut [f64], gradient_tolerance: f64) -> TrainReport {
     converge_with(Lbfgs { gradient_tolerance, ..Default::default() }, objective, theta)
@@ -137,10 +138,10 @@ fn limits_and_the_observer_stop_the_run() {
     let mut theta = [-1.2, 1.0];
     let report = lbfgs(&problem, &mut theta, &config, Control::default()).unwrap();
     assert_eq!((report.status, report.iterations), (TrainStatus::IterationLimit, 4));
-    let mut stop = |p: &crate::train::Progress| {
-        if p.iteration == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let report = lbfgs(&problem, &mut [-1.2, 1.0], &config, &mut stop).unwrap();
+    let stop = AtomicBool::new(false);
+    let watch = |p: &crate::train::Progress| stop.store(p.iteration == 2, Ordering::Relaxed);
+    let control = Control::default().stopping(&stop).observing(&watch);
+    let report = lbfgs(&problem, &mut [-1.2, 1.0], &config, control).unwrap();
     assert_eq!((report.status, report.iterations), (TrainStatus::Stopped, 2));
     let report = lbfgs(&problem, &mut [1.0, 1.0], &config, Control::default()).unwrap();
     assert_eq!((report.status, report.evaluations), (TrainStatus::Converged, 1));

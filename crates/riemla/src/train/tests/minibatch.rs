@@ -1,14 +1,15 @@
 //! Mini-batch training on least squares, whose solution is known.
 
-use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::problems::LeastSquares;
+use crate::Control;
 use crate::Error;
 use crate::linalg::vector::distance;
 use crate::objective::Objective;
 use crate::train::{
     GradientDescent, Lbfgs, MiniBatch, Rule, Schedule, Stochastic, TrainStatus, gradient_descent, lbfgs,
-    minibatch, silent,
+    minibatch,
 };
 
 fn config(rule: Rule, rate: f64, epochs: usize, batch_size: usize) -> MiniBatch {
@@ -31,7 +32,8 @@ fn both_rules_reach_the_solution_for_all_data() {
     let exact = solution(&problem);
     for (rule, rate) in [(Rule::Sgd { momentum: 0.5 }, 2e-3), (Rule::ADAM, 0.05)] {
         let mut theta = [0.0; 3];
-        let report = minibatch(&problem, &mut theta, &config(rule, rate, 400, 10), Control::default()).unwrap();
+        let report =
+            minibatch(&problem, &mut theta, &config(rule, rate, 400, 10), Control::default()).unwrap();
         assert!(distance(&theta, &exact) < 2e-3, "{rule:?}: {theta:?} {exact:?}");
         let mut gradient = [0.0; 3];
         let value = problem.value_and_gradient(&theta, &mut gradient);
@@ -78,7 +80,7 @@ fn every_epoch_sees_all_data_once_in_a_new_order() {
         fn len(&self) -> usize {
             23
         }
-        fn dim(&self) -> usize {
+        fn weights(&self) -> usize {
             1
         }
         fn batch_value_and_gradient(&self, indices: &[usize], _: &[f64], gradient: &mut [f64]) -> f64 {
@@ -120,10 +122,10 @@ fn a_last_step_out_of_the_domain_is_noticed() {
 fn the_observer_stops_after_an_epoch() {
     let problem = LeastSquares::new(50, 0.5);
     let mut theta = [0.0; 3];
-    let mut stop = |p: &crate::train::Progress| {
-        if p.iteration == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let report = minibatch(&problem, &mut theta, &config(SGD, 1e-3, 9, 10), &mut stop).unwrap();
+    let stop = AtomicBool::new(false);
+    let watch = |p: &crate::train::Progress| stop.store(p.iteration == 2, Ordering::Relaxed);
+    let control = Control::default().stopping(&stop).observing(&watch);
+    let report = minibatch(&problem, &mut theta, &config(SGD, 1e-3, 9, 10), control).unwrap();
     assert_eq!((report.status, report.iterations, report.history.len()), (TrainStatus::Stopped, 2, 2));
 }
 

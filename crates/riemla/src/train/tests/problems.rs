@@ -26,7 +26,7 @@ impl Quadratic {
 /// A function from (θ, gradient to write) to the value, as an objective.
 pub(super) struct Function<F>(pub(super) usize, pub(super) F);
 
-impl<F: Fn(&[f64], &mut [f64]) -> f64 + Sync> Objective for Function<F> {
+impl<F: Fn(&[f64], &mut [f64]) -> f64 + Send + Sync> Objective for Function<F> {
     fn dim(&self) -> usize {
         self.0
     }
@@ -137,7 +137,7 @@ impl Stochastic for LeastSquares {
     fn len(&self) -> usize {
         self.y.len()
     }
-    fn dim(&self) -> usize {
+    fn weights(&self) -> usize {
         3
     }
     fn batch_value_and_gradient(&self, indices: &[usize], theta: &[f64], gradient: &mut [f64]) -> f64 {

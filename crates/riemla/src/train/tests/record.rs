@@ -1,17 +1,18 @@
 //! The history of long runs, and the report as a record.
 
+use std::sync::Mutex;
+
 use super::problems::Quadratic;
-use crate::train::{GradientDescent, Schedule, gradient_descent, silent};
+use crate::Control;
+use crate::train::{GradientDescent, Progress, Schedule, gradient_descent};
 
 fn run(epochs: usize) -> (crate::train::TrainReport, Vec<f64>) {
     let config = GradientDescent { learning_rate: Schedule::Constant(1e-4), epochs, ..Default::default() };
-    let mut all = vec![];
-    let report = gradient_descent(&Quadratic::new(&[1.0], &[0.0]), &mut [1.0], &config, &mut |p| {
-        all.push(p.value);
-        silent(p)
-    })
-    .unwrap();
-    (report, all)
+    let all = Mutex::new(vec![]);
+    let watch = |p: &Progress| all.lock().unwrap().push(p.value);
+    let control = Control::default().observing(&watch);
+    let report = gradient_descent(&Quadratic::new(&[1.0], &[0.0]), &mut [1.0], &config, control).unwrap();
+    (report, all.into_inner().unwrap())
 }
 
 #[test]
