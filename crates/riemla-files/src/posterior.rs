@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use riemla::curvature::{EigenReport, Gaussian, Laplace, LaplaceConfig, NamedArray, PrecisionParts, Structure};
+use riemla::curvature::{
+    EigenReport, Gaussian, Laplace, LaplaceConfig, NamedArray, PrecisionParts, Structure,
+};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};

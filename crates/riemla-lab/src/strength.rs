@@ -1,13 +1,14 @@
 //! The strength of a metric, searched for once and kept in a file: a resumed run does not search again, and
 //! a search that was killed goes on after its last trial.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use riemla::Control;
 use riemla::geometry::Counters;
-use riemla::posterior::{Posterior, SearchControl, SearchStatus, Trial};
+use riemla::posterior::{Posterior, SearchStatus, Trial};
 use riemla_files::json::write_json;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -114,16 +115,16 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
     let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
     let (begun, spent) = (Instant::now(), before.seconds);
     let seconds = || spent + begun.elapsed().as_secs_f64();
-    let state = RefCell::new((before, None));
+    let state = Mutex::new((before, None));
     let progress = |trial: &Trial| {
-        let (unfinished, failure) = &mut *state.borrow_mut();
+        let (unfinished, failure) = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
         unfinished.seconds = seconds();
         unfinished.trials.push(trial.into());
         *failure = write_json(file, unfinished).err();
     };
-    let control = SearchControl { stop: Some(stop), known: &known, progress: Some(&progress) };
-    let calibration = posterior.calibration_with(seed, control)?;
-    if let (_, Some(failure)) = state.into_inner() {
+    let control = Control::default().stopping(stop).observing(&progress);
+    let calibration = posterior.calibration(seed, &known, control)?;
+    if let (_, Some(failure)) = state.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(failure.into());
     }
     let Some(calibration) = calibration else { return Ok(None) };

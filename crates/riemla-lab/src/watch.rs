@@ -1,8 +1,5 @@
 //! What a caller can see of long work.
 
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use riemla::train::Progress;
 
 /// Told of progress, from any thread.
@@ -24,13 +21,7 @@ impl Watch for Silent {
     fn note(&self, _: &str) {}
 }
 
-/// An observer of training that counts iterations as steps and ends when `stop` is set.
-pub fn training<'a>(
-    stop: &'a AtomicBool,
-    watch: &'a dyn Watch,
-) -> impl FnMut(&Progress) -> ControlFlow<()> + 'a {
-    |_| {
-        watch.step();
-        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
+/// An observer of training that counts iterations as steps.
+pub fn steps(watch: &dyn Watch) -> impl Fn(&Progress) + Sync + '_ {
+    |_| watch.step()
 }

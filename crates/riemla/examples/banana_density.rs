@@ -37,6 +37,10 @@ impl Objective for Banana {
         gradient.copy_from_slice(&[theta[0] * (1.0 - 2.0 * p * u), p * u]);
         self.value(theta)
     }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        Some(self)
+    }
 }
 
 impl TwiceDifferentiable for Banana {

@@ -65,6 +65,10 @@ impl Objective for Logistic {
         }
         self.value(theta)
     }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        Some(self)
+    }
 }
 
 impl TwiceDifferentiable for Logistic {

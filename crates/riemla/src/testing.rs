@@ -185,6 +185,10 @@ pub fn check_objective<O: Objective + ?Sized>(objective: &O, theta: &[f64], seed
 /// consistent with vᵀHv.
 pub fn check_twice_differentiable<O: TwiceDifferentiable + ?Sized>(objective: &O, theta: &[f64], seed: u64) {
     check_objective(objective, theta, seed);
+    assert!(
+        objective.second_derivatives().is_some(),
+        "second_derivatives is None: nobody would find these derivatives; return Some(self)"
+    );
     let mut rng = stream(seed, Purpose::Data, 12);
     let k = objective.dim();
     let (v, w) = (normals(&mut rng, k), normals(&mut rng, k));

@@ -60,6 +60,10 @@ impl Objective for Nasty {
         }
         value
     }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        Some(self)
+    }
 }
 
 impl TwiceDifferentiable for Nasty {

@@ -28,6 +28,10 @@ impl Objective for Bowl {
         }
         self.value(theta)
     }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        Some(self)
+    }
 }
 
 impl TwiceDifferentiable for Bowl {
@@ -190,6 +194,10 @@ impl Objective for Banana {
         gradient[0] = x + 2.0 * self.b * x * d;
         gradient[1] = self.b * d;
         self.value(theta)
+    }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        Some(self)
     }
 }
 

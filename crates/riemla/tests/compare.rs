@@ -4,7 +4,7 @@ mod models;
 
 use std::sync::Arc;
 
-use models::{GAUSSIAN, data, loss, mlp, normals};
+use models::{GAUSSIAN, loss, mlp, normals};
 use riemla::Control;
 use riemla::Error;
 use riemla::compare::{

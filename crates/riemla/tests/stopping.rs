@@ -40,6 +40,10 @@ impl Objective for Valley<'_> {
         gradient.copy_from_slice(&[t[0] - 8.0 * u * t[0], 4.0 * u]);
         self.value(t)
     }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        Some(self)
+    }
 }
 
 impl TwiceDifferentiable for Valley<'_> {

@@ -173,8 +173,8 @@ fn config(arguments: &Fit) -> FitConfig {
 fn in_json(fitted: &Fitted) -> anyhow::Result<String> {
     let laplace = &fitted.posterior.laplace;
     json(&serde_json::json!({
-        "weights": laplace.theta.len(),
-        "uncertain_weights": laplace.subset().len(),
+        "weights": laplace.gaussian.theta().len(),
+        "uncertain_weights": laplace.gaussian.subset().len(),
         "rows": fitted.rows.0,
         "held_out_rows": fitted.rows.1,
         "laplace": fitted.posterior.config,
@@ -194,9 +194,9 @@ fn in_words(fitted: &Fitted) -> String {
         .map_or(String::new(), |value| format!("log marginal likelihood: {value:.3}\n"));
     format!(
         "{}\nfitted to {} rows{held_out}; {} weights are uncertain\n{evidence}gradient norm at the weights: {:.2e}\n",
-        facts(laplace.theta.len(), &fitted.posterior.prior_precision(), laplace.likelihood),
+        facts(laplace.gaussian.theta().len(), &fitted.posterior.prior_precision(), laplace.likelihood),
         fitted.rows.0,
-        laplace.subset().len(),
+        laplace.gaussian.subset().len(),
         laplace.gradient_norm
     )
 }

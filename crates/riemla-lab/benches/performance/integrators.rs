@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use rayon::prelude::*;
+use riemla::Control;
 use riemla::geometry::{ConstrainedLeapfrog, Geodesic, Integrator, exponential_map};
 use riemla::linalg::vector::distance;
 use riemla::objective::{LinearizedLoss, TwiceDifferentiable};
@@ -56,15 +57,17 @@ impl Family {
     fn new(banana: &Banana, (linearized, optimized): (bool, bool), strength: f64, count: u64) -> Self {
         let laplace = banana.laplace(optimized);
         let loss = laplace.loss(&banana.loss).unwrap();
-        let start = laplace.theta.clone();
+        let start = laplace.gaussian.theta().clone();
         let objective: Box<dyn TwiceDifferentiable + Send> =
             if linearized { Box::new(LinearizedLoss::new(loss, &start).unwrap()) } else { Box::new(loss) };
         let tangents: Vec<Vec<f64>> =
-            (0..count).map(|i| laplace.draw_tangent(&mut stream(0, Purpose::Draw, i))).collect();
+            (0..count).map(|i| laplace.gaussian.draw_tangent(&mut stream(0, Purpose::Draw, i))).collect();
         let tight = dormand_prince(1e-10, 1e-12);
         let converged = tangents
             .par_iter()
-            .map(|v| exponential_map(&*objective, strength, &tight, &start, v, 0).unwrap())
+            .map(|v| {
+                exponential_map(&*objective, strength, &tight, &start, v, 0, Control::default()).unwrap()
+            })
             .collect();
         Self {
             method: if linearized { "lin-riem-la" } else { "riem-la" },
@@ -96,7 +99,16 @@ impl Family {
             for _ in 0..2 {
                 let clock = Instant::now();
                 last = Some(
-                    exponential_map(&*self.objective, self.strength, integrator, &self.start, v, 0).unwrap(),
+                    exponential_map(
+                        &*self.objective,
+                        self.strength,
+                        integrator,
+                        &self.start,
+                        v,
+                        0,
+                        Control::default(),
+                    )
+                    .unwrap(),
                 );
                 fastest = fastest.min(clock.elapsed().as_secs_f64());
                 // Long runs are hardly disturbed.

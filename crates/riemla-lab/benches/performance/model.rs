@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::data::Dataset;
 use riemla::nn::{Activation, Network, NetworkSpec};
@@ -29,14 +30,14 @@ pub fn banana(root: &Path) -> Banana {
     let data = Arc::new(Dataset::classification(array("x"), 2, labels).unwrap());
     let network = Arc::new(Network::new(&NetworkSpec::mlp(&[2, 16, 16, 2], Activation::Tanh)).unwrap());
     let prior = Prior::isotropic(1e-2, network.dim()).unwrap();
-    let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior).unwrap();
+    let loss = NetworkLoss::new(network.clone(), data.clone(), Likelihood::Categorical, prior).unwrap();
     let mut theta = network.initialize(0);
     let descent = GradientDescent {
         learning_rate: Schedule::Constant(1e-3),
         epochs: 2500,
         ..GradientDescent::default()
     };
-    gradient_descent(&loss, &mut theta, &descent, &mut silent).unwrap();
+    gradient_descent(&loss, &mut theta, &descent, Control::default()).unwrap();
     Banana { data, network, loss, theta }
 }
 
@@ -46,6 +47,6 @@ impl Banana {
         let fixed = PriorChoice::Fixed(PriorPrecision::Scalar(0.02));
         let prior = if optimized { PriorChoice::Optimize } else { fixed };
         let config = LaplaceConfig { prior, ..LaplaceConfig::default() };
-        Arc::new(Laplace::fit(&self.loss, &self.theta, &config).unwrap())
+        Arc::new(Laplace::fit(&self.loss, &self.theta, &config, Control::default()).unwrap())
     }
 }

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use riemla::Control;
 use riemla::data::Dataset;
 use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec, Shape};
 use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior};
-use riemla::posterior::{Control, Method, Posterior, PosteriorConfig};
+use riemla::posterior::{Method, Posterior, PosteriorConfig};
 
 use super::timing::fastest;
 
@@ -19,7 +20,7 @@ fn loss(spec: &NetworkSpec, n: usize) -> NetworkLoss {
     let labels = (0..n).map(|i| i % network.outputs()).collect();
     let data = Dataset::classification(inputs, d, labels).unwrap();
     let prior = Prior::isotropic(1.0, network.dim()).unwrap();
-    NetworkLoss::new(network, &data, Likelihood::Categorical, prior).unwrap()
+    NetworkLoss::new(network, data.clone(), Likelihood::Categorical, prior).unwrap()
 }
 
 /// The convolutional network of the paper's image experiments (K = 1828).
@@ -86,15 +87,14 @@ fn cores(root: &Path, quick: bool) -> String {
     let banana = super::model::banana(root);
     let laplace = banana.laplace(true);
     let posterior =
-        Posterior::new(&banana.loss, banana.data.clone(), laplace, PosteriorConfig::paper(Method::RiemLa))
-            .unwrap();
+        Posterior::of_network(&banana.loss, &laplace, PosteriorConfig::paper(Method::RiemLa)).unwrap();
     let count = if quick { 8 } else { 60 };
     let seconds = [1, 2].map(|threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         (0..3)
             .map(|_| {
                 let clock = Instant::now();
-                let set = pool.install(|| posterior.sample(0, count, Control::default()));
+                let set = pool.install(|| posterior.sample(0, count, Control::default()).unwrap());
                 assert_eq!(set.draws.len() as u64, count);
                 clock.elapsed().as_secs_f64()
             })

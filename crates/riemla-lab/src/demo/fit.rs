@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Refit};
 use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior};
@@ -11,7 +12,7 @@ use riemla::train::{Adam, Lbfgs, Schedule, TrainReport, adam, lbfgs};
 use super::data::DemoData;
 use super::result::{LaplaceSummary, TrainingSummary};
 use super::{DemoConfig, DemoError};
-use crate::watch::{Watch, training as watched};
+use crate::watch::{Watch, steps};
 
 /// Prior precision to begin with; the marginal likelihood then chooses.
 const FIRST_PRIOR: f64 = 1.0;
@@ -41,16 +42,20 @@ impl Model {
     ) -> Result<Self, DemoError> {
         let network = Arc::new(Network::new(&NetworkSpec::mlp(&config.layers, Activation::Tanh))?);
         let prior = Prior::isotropic(FIRST_PRIOR, network.dim())?;
-        let first = NetworkLoss::new(network.clone(), &data.train, Likelihood::Categorical, prior)?;
+        let first = NetworkLoss::new(network.clone(), data.train.clone(), Likelihood::Categorical, prior)?;
         let mut theta = network.initialize(config.seed);
         let begun = train(&first, &mut theta, stop, watch)?;
         watch.begin("Laplace approximation", 0);
-        let settled =
-            Laplace::fit(&first, &theta, &LaplaceConfig { refit: Some(Refit::default()), ..keep(false) })?;
+        let settled = Laplace::fit(
+            &first,
+            &theta,
+            &LaplaceConfig { refit: Some(Refit::default()), ..keep(false) },
+            Control::default(),
+        )?;
         let loss = settled.loss(&first)?;
-        theta.clone_from(&settled.theta);
+        theta.copy_from_slice(settled.gaussian.theta());
         let last = polish(&loss, &mut theta, stop, watch)?;
-        let laplace = Arc::new(Laplace::fit(&loss, &theta, &keep(true))?);
+        let laplace = Arc::new(Laplace::fit(&loss, &theta, &keep(true), Control::default())?);
         let training = TrainingSummary::new(begun + last.evaluations, &last);
         let summary = LaplaceSummary {
             parameters: network.dim(),
@@ -79,7 +84,8 @@ fn train(
     let rate = Schedule::Constant(LEARNING_RATE);
     let settings = Adam { learning_rate: rate, epochs: EPOCHS, ..Adam::default() };
     watch.begin("training", 0);
-    let near = adam(loss, theta, &settings, &mut watched(stop, watch))?;
+    let observer = steps(watch);
+    let near = adam(loss, theta, &settings, Control::default().stopping(stop).observing(&observer))?;
     let minimum = polish(loss, theta, stop, watch)?;
     Ok(near.evaluations + minimum.evaluations)
 }
@@ -91,6 +97,7 @@ fn polish(
     watch: &dyn Watch,
 ) -> Result<TrainReport, DemoError> {
     let settings = Lbfgs { memory: MEMORY, ..Lbfgs::default() };
-    let report = lbfgs(loss, theta, &settings, &mut watched(stop, watch))?;
+    let observer = steps(watch);
+    let report = lbfgs(loss, theta, &settings, Control::default().stopping(stop).observing(&observer))?;
     if stop.load(Ordering::Relaxed) { Err(DemoError::Interrupted) } else { Ok(report) }
 }

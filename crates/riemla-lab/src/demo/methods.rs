@@ -1,10 +1,12 @@
 //! One posterior: its draws, its predictions, its scores.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use riemla::Control;
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
-use riemla::posterior::{Control, Method, Posterior, PosteriorConfig, SampleSet, virial_ratio};
+use riemla::posterior::{Method, NetworkOutputs, Posterior, PosteriorConfig, SampleSet, virial_ratio};
 use riemla::predict::{ClassPrediction, Prediction};
 use riemla::score;
 use riemla::{Error, Result};
@@ -38,12 +40,13 @@ pub(super) fn run(
     // A number is meant for the paper's metric: that is where a strength of 1 means something.
     let base = if config.strength.fixed().is_some() { PosteriorConfig::paper } else { PosteriorConfig::new };
     let settings = PosteriorConfig { strength: config.strength, ..base(method) };
-    let posterior = Posterior::new(&model.loss, data.train.clone(), model.laplace.clone(), settings)?;
+    let posterior = Posterior::of_network(&model.loss, &model.laplace, settings)?;
     let count = requested(method, config);
     watch.begin(&format!("drawing from {method}"), count);
     let begun = Instant::now();
     let progress = |_: &riemla::posterior::Draw| watch.step();
-    let set = posterior.sample(config.seed, count, Control { progress: Some(&progress), stop: Some(stop) });
+    let control = Control::default().observing(&progress).stopping(stop);
+    let set = posterior.sample(config.seed, count, control)?;
     let seconds = begun.elapsed().as_secs_f64();
     if set.draws.is_empty() {
         let error = set.failed.into_iter().next().map(|(_, error)| error);
@@ -79,7 +82,7 @@ fn assess(model: &Model, data: &DemoData, config: &DemoConfig, set: &SampleSet) 
         scores: scores(&test, labels, &far)?,
         reliability: score::reliability_bins(&test.probabilities, CLASSES, labels, BINS)?,
         strength: set.method.is_riemannian().then(|| strength(set, config)).flatten(),
-        virial_ratio: uncertain.then(|| virial_ratio(&*objective, &model.laplace.theta, &thetas)),
+        virial_ratio: uncertain.then(|| virial_ratio(&*objective, model.laplace.gaussian.theta(), &thetas)),
         counters: set.method.is_riemannian().then(|| set.counters()),
         failed: set.failed.iter().map(FailedDraw::new).collect(),
         records: set.draws.iter().map(|draw| DrawRecord::new(draw, &*objective)).collect(),
@@ -94,19 +97,18 @@ fn assess(model: &Model, data: &DemoData, config: &DemoConfig, set: &SampleSet) 
 fn objective(model: &Model, method: Method) -> Result<Box<dyn Objective>> {
     let loss = model.loss.with(model.loss.likelihood(), model.loss.prior().clone())?;
     Ok(if method.is_linearized() {
-        Box::new(LinearizedLoss::new(loss, &model.laplace.theta)?)
+        Box::new(LinearizedLoss::new(loss, model.laplace.gaussian.theta())?)
     } else {
         Box::new(loss)
     })
 }
 
 fn predict(model: &Model, method: Method, thetas: &[&[f64]], inputs: &[f64]) -> Result<ClassPrediction> {
-    let linearized_at = method.is_linearized().then(|| model.laplace.theta.clone());
+    let outputs = NetworkOutputs::new(model.network.clone(), Likelihood::Categorical)?;
+    let gaussian = model.laplace.gaussian.clone();
     let predictor = Predictor {
-        network: model.network.clone(),
-        likelihood: Likelihood::Categorical,
+        model: riemla::predict::Predictor::new(Arc::new(outputs), method, gaussian),
         thetas: thetas.iter().map(|theta| theta.to_vec()).collect(),
-        linearized_at,
         scale: None,
     };
     match predictor.predict(inputs)? {

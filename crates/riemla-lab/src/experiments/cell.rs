@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use rayon::prelude::*;
+use riemla::Control;
 use riemla::posterior::{Draw, Posterior};
 use riemla_files::samples::{SAMPLES_FILE, SavedSamples, read_samples, write_samples};
 use riemla_files::{RunInfo, SampleStore};
@@ -57,8 +58,7 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
             settled => settled?,
         };
     let strength = posterior.config().fixed_strength();
-    let theta = posterior.laplace().theta.clone();
-    let run = RunInfo::new(posterior.config().clone(), wanted.seed, &theta);
+    let run = RunInfo::new(posterior.config().clone(), wanted.seed, posterior.gaussian().theta());
     let mut drawn = Drawn {
         draws: Vec::new(),
         failed: Vec::new(),
@@ -104,7 +104,7 @@ fn take(
             return Ok(None);
         }
         let begun = Instant::now();
-        let draw = posterior.draw_until(wanted.seed, index, Some(wanted.stop));
+        let draw = posterior.draw(wanted.seed, index, Control::default().stopping(wanted.stop));
         let seconds = begun.elapsed().as_secs_f64();
         let failed = match draw {
             Ok(draw) => {

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
-use riemla::train::{self, Schedule, StochasticLoss, TrainReport, TrainStatus};
+use riemla::posterior::{NetworkOutputs, Outputs as _};
+use riemla::train::{self, Schedule, TrainReport, TrainStatus};
 use riemla_files::{Existing, Model, TrainingRecord};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +17,7 @@ use super::config::{NetworkChoice, Optimizer, Problem, Split, Training};
 use super::layout::{read_json, slug, write_json};
 use super::rows::{Rows, values};
 use super::{ExperimentError, PriorName, Result};
-use crate::watch::{Watch, training};
+use crate::watch::Watch;
 
 /// A trained network.
 pub struct Fit {
@@ -99,7 +101,7 @@ pub fn fit(
 fn loss(problem: &Problem, rows: &Rows) -> Result<NetworkLoss> {
     let network = Arc::new(Network::new(&problem.network.spec())?);
     let prior = Prior::isotropic(problem.training.weight_decay, network.dim())?;
-    Ok(NetworkLoss::new(network, &rows.train, problem.likelihood, prior)?)
+    Ok(NetworkLoss::new(network, rows.train.clone(), problem.likelihood, prior)?)
 }
 
 fn assemble(problem: &Problem, rows: &Rows, theta: Vec<f64>, training: TrainingRecord) -> Result<Fit> {
@@ -143,17 +145,17 @@ fn optimize(
     let Training { learning_rate, cosine, epochs, weight_decay, .. } = problem.training;
     let learning_rate =
         if cosine { Schedule::Cosine { initial: learning_rate } } else { Schedule::Constant(learning_rate) };
-    let mut observer = training(stop, &crate::watch::Silent);
+    let control = Control::default().stopping(stop);
     Ok(match problem.training.optimizer {
         Optimizer::GradientDescent => {
             let config = train::GradientDescent { learning_rate, epochs, ..Default::default() };
-            train::gradient_descent(loss, theta, &config, &mut observer)?
+            train::gradient_descent(loss, theta, &config, control)?
         }
         Optimizer::Adam => {
             let config = train::Adam { learning_rate, epochs, ..Default::default() };
-            train::adam(loss, theta, &config, &mut observer)?
+            train::adam(loss, theta, &config, control)?
         }
-        Optimizer::Lbfgs => train::lbfgs(loss, theta, &train::Lbfgs::default(), &mut observer)?,
+        Optimizer::Lbfgs => train::lbfgs(loss, theta, &train::Lbfgs::default(), control)?,
         Optimizer::Sgd => {
             let n = rows.train.len();
             let batch_size = problem.training.batch_size.unwrap_or(n).min(n);
@@ -161,12 +163,11 @@ fn optimize(
             // whole loss, N/B times that. The same decay per step is N/B times the prior.
             let share = batch_size as f64 / n as f64;
             let prior = Prior::isotropic(weight_decay / share, theta.len())?;
-            let (network, data) = (loss.network().clone(), rows.train.clone());
-            let stochastic = StochasticLoss::new(network, data, problem.likelihood, prior)?;
+            let stochastic = loss.with(problem.likelihood, prior)?;
             let rule = train::Rule::Sgd { momentum: 0.0 };
             let config =
                 train::MiniBatch { rule, learning_rate, epochs, batch_size, seed, gradient_scale: share };
-            train::minibatch(&stochastic, theta, &config, &mut observer)?
+            train::minibatch(&stochastic, theta, &config, control)?
         }
     })
 }
@@ -187,13 +188,14 @@ impl Fit {
             let sigma_noise = self.training_error(rows)?;
             let likelihood = Likelihood::Gaussian { sigma_noise };
             let loss = self.loss.with(likelihood, self.loss.prior().clone())?;
-            return Ok(Laplace::fit(&loss, &self.theta, &config)?);
+            return Ok(Laplace::fit(&loss, &self.theta, &config, Control::default())?);
         }
-        Ok(Laplace::fit(&self.loss, &self.theta, &config)?)
+        Ok(Laplace::fit(&self.loss, &self.theta, &config, Control::default())?)
     }
 
     fn training_error(&self, rows: &Rows) -> Result<f64> {
-        let outputs = riemla::predict::outputs(&self.network, &[&self.theta], rows.train.inputs())?;
+        let model = NetworkOutputs::new(self.network.clone(), self.loss.likelihood())?;
+        let outputs = model.evaluate(&[&self.theta], rows.train.inputs())?;
         Ok(riemla::score::rmse(&outputs[0], values(&rows.train))?)
     }
 }

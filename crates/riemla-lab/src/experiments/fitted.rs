@@ -43,8 +43,7 @@ impl Fitted<'_> {
             batch: self.ready.problem.batch.filter(|_| key.method.batched()),
             ..key.setting.config(key.method.method())
         };
-        let (loss, train) = (&self.fit.loss, self.rows.train.clone());
-        let posterior = Posterior::new(loss, train, self.laplace.clone(), config)?;
+        let posterior = Posterior::of_network(&self.fit.loss, &self.laplace, config)?;
         match &self.rows.validation {
             Some(rows) if key.setting.needs_validation() => Ok(posterior.with_held_out(rows.clone())?),
             _ => Ok(posterior),
@@ -54,8 +53,7 @@ impl Fitted<'_> {
     /// The scores of draws.
     pub fn scores(&self, key: &CellKey, thetas: Vec<&[f64]>) -> Result<Vec<Score>> {
         let Ready { experiment, problem, strange } = self.ready;
-        let (network, laplace) = (&*self.fit.network, &*self.laplace);
-        let predictor = Predictor { network, laplace, method: key.method.method(), thetas };
+        let predictor = Predictor::new(&self.fit.network, &self.laplace, key.method.method(), thetas)?;
         if strange.is_empty() {
             return Ok(predictor.scores(&problem.name, &self.rows.test, experiment.bins)?);
         }
@@ -88,7 +86,7 @@ impl Fitted<'_> {
             scores,
             draws,
             model: ModelSummary {
-                weights: laplace.theta.len(),
+                weights: laplace.gaussian.theta().len(),
                 prior_precision: laplace.prior.scalar(),
                 sigma_noise,
                 log_marginal_likelihood: laplace.log_marginal_likelihood,

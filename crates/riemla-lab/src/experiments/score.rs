@@ -1,9 +1,11 @@
 //! From draws to predictions and scores.
 
+use std::sync::Arc;
+
 use riemla::curvature::Laplace;
 use riemla::data::Dataset;
-use riemla::posterior::Method;
-use riemla::predict::{Forward, Prediction, RegressionPrediction, monte_carlo};
+use riemla::posterior::{Method, NetworkOutputs};
+use riemla::predict::{self, Prediction, RegressionPrediction};
 use riemla::{Result, nn::Network, score};
 use serde::{Deserialize, Serialize};
 
@@ -23,26 +25,33 @@ pub struct Score {
 
 /// Predictions of one posterior.
 pub struct Predictor<'a> {
-    /// The network.
-    pub network: &'a Network,
-    /// The approximation, which knows noise and centre.
-    pub laplace: &'a Laplace,
-    /// Which posterior.
-    pub method: Method,
+    /// The forward pass and the likelihood.
+    model: predict::Predictor,
     /// Its draws.
-    pub thetas: Vec<&'a [f64]>,
+    thetas: Vec<&'a [f64]>,
 }
 
-impl Predictor<'_> {
+impl<'a> Predictor<'a> {
+    /// Predictions of a method with draws around a Laplace approximation.
+    pub fn new(
+        network: &Arc<Network>,
+        laplace: &Laplace,
+        method: Method,
+        thetas: Vec<&'a [f64]>,
+    ) -> Result<Self> {
+        let outputs = NetworkOutputs::new(network.clone(), laplace.likelihood)?;
+        let model = predict::Predictor::new(Arc::new(outputs), method, laplace.gaussian.clone());
+        Ok(Self { model, thetas })
+    }
+
     /// Predictions for row-major inputs.
     fn predict(&self, inputs: &[f64]) -> Result<Prediction> {
-        let forward = match self.method.is_linearized() {
-            true => Forward::Linearized(&self.laplace.theta),
-            false => Forward::Exact,
-        };
-        in_pieces(inputs, self.network.inputs(), |rows| {
-            monte_carlo(self.network, self.laplace.likelihood, &self.thetas, forward, rows)
-        })
+        in_pieces(inputs, self.model.input_len(), |rows| self.model.predict(&self.thetas, rows))
+    }
+
+    /// Outputs of every draw: per draw a row-major rows × outputs array.
+    pub fn outputs(&self, inputs: &[f64]) -> Result<Vec<Vec<f64>>> {
+        self.model.outputs(&self.thetas, inputs)
     }
 
     /// Class probabilities, rows × classes.
@@ -59,7 +68,7 @@ impl Predictor<'_> {
     }
 
     fn classes(&self) -> usize {
-        self.laplace.likelihood.classes(self.network.outputs()).unwrap_or(0)
+        self.model.likelihood().classes(self.model.output_len()).unwrap_or(0)
     }
 
     /// The scores on a test set.

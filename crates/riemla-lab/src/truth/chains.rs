@@ -1,6 +1,7 @@
 //! Markov chains of a target, and whether they can be trusted.
 
-use riemla::reference::{Chains, Convergence, NutsControl, nuts};
+use riemla::Control;
+use riemla::reference::{Chains, Convergence, nuts};
 use serde::{Deserialize, Serialize};
 
 use super::plan::ChainPlan;
@@ -31,7 +32,7 @@ pub struct ChainSummary {
 pub fn run(target: &dyn Target, plan: &ChainPlan, wanted: &Wanted<'_>) -> Result<(Drawn, ChainSummary)> {
     let objective = target.objective(false)?;
     let starts: Vec<Vec<f64>> = (0..plan.chains as u64).map(|c| target.start(wanted.seed, c)).collect();
-    let control = NutsControl { progress: None, stop: Some(wanted.stop) };
+    let control = Control::default().stopping(wanted.stop);
     let chains = nuts(&*objective, &starts, plan.draws, wanted.seed, &plan.nuts(), control)?;
     if chains.chains.iter().any(|chain| chain.stopped) {
         return Err(ExperimentError::Interrupted);

@@ -1,6 +1,7 @@
 //! Densities in the plane whose exact draws are known: a banana, and Neal's funnel.
 
 use riemla::objective::{Objective, TwiceDifferentiable};
+use riemla::posterior::Model;
 use riemla::random::{Purpose, fill_normal, stream};
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +124,13 @@ impl Objective for Density {
         }
         self.value(theta)
     }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        Some(self)
+    }
 }
+
+impl Model for Density {}
 
 impl TwiceDifferentiable for Density {
     fn curvature_along(&self, theta: &[f64], v: &[f64]) -> f64 {

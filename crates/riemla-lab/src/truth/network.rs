@@ -4,14 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
-use riemla::geometry::Counters;
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
-use riemla::posterior::{Control, Method, Posterior, PosteriorConfig, SearchStatus};
-use riemla::predict::{linearized_outputs, outputs};
+use riemla::posterior::{Method, Posterior, PosteriorConfig};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{Ensemble, Swag, swag};
-use riemla::train::{StochasticLoss, until};
 
 use super::contender::Contender;
 use super::target::{Drawn, Target, Wanted};
@@ -45,53 +43,35 @@ impl NetworkTarget {
         let rows = rows(problem, &data_of(problem, data)?, wanted.seed)?;
         let fit = fit::fit(out, problem, &rows, wanted.seed, wanted.stop, watch)?;
         let config = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
-        let laplace = Arc::new(Laplace::fit(&fit.loss, &fit.theta, &config)?);
+        let laplace = Arc::new(Laplace::fit(&fit.loss, &fit.theta, &config, Control::default())?);
         Ok(Self { problem: problem.clone(), rows, fit, laplace })
     }
 
-    fn posterior(&self, config: PosteriorConfig, held_out: bool) -> Result<Option<Posterior>> {
-        let train = self.rows.train.clone();
-        let posterior = Posterior::new(&self.fit.loss, train, self.laplace.clone(), config)?;
-        Ok(match (&self.rows.validation, held_out) {
-            (Some(rows), true) => Some(posterior.with_held_out(rows.clone())?),
-            (None, true) => None,
-            (_, false) => Some(posterior),
-        })
-    }
-
     fn sample(&self, config: PosteriorConfig, held_out: bool, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        let fixed = config.fixed_strength();
-        let Some(posterior) = self.posterior(config, held_out)? else { return Ok(None) };
-        let control = Control { progress: None, stop: Some(wanted.stop) };
-        let set = posterior.sample(wanted.seed, wanted.samples, control);
-        if set.stopped {
-            return Err(ExperimentError::Interrupted);
-        }
-        let mut counters = Counters::default();
-        set.draws.iter().filter_map(|draw| draw.geodesic).for_each(|geodesic| counters += geodesic.counters);
-        let search = set.calibration.as_ref().map_or(Counters::default(), |found| found.counters);
-        Ok(Some(Drawn {
-            failed: set.failed.len() as u64,
-            counters,
-            search,
-            rule_met: set.calibration.as_ref().map(|found| found.status == SearchStatus::Converged),
-            strength: set.calibration.as_ref().map(|found| found.strength).or(fixed),
-            thetas: set.draws.into_iter().map(|draw| draw.theta).collect(),
-        }))
+        let posterior = Posterior::of_network(&self.fit.loss, &self.laplace, config)?;
+        let posterior = match (&self.rows.validation, held_out) {
+            (Some(rows), true) => posterior.with_held_out(rows.clone())?,
+            (None, true) => return Ok(None),
+            (_, false) => posterior,
+        };
+        Drawn::of_posterior(&posterior, wanted).map(Some)
     }
 
     /// None if the learning rate is too large for the loss.
     fn swag(&self, rate: Option<Number>, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        let loss = &self.fit.loss;
-        let (network, train) = (loss.network().clone(), self.rows.train.clone());
-        let stochastic = StochasticLoss::new(network, train, loss.likelihood(), loss.prior().clone())?;
         let default = Swag::default();
         let config = Swag {
             batch_size: default.batch_size.min(self.rows.train.len()),
             learning_rate: rate.map_or(default.learning_rate, Number::get),
             ..default
         };
-        let found = swag(&stochastic, &self.fit.theta, wanted.seed, &config, &mut until(Some(wanted.stop)));
+        let found = swag(
+            &self.fit.loss,
+            &self.fit.theta,
+            wanted.seed,
+            &config,
+            Control::default().stopping(wanted.stop),
+        );
         let (moments, report) = match found {
             Err(riemla::Error::Stopped { .. }) => return Err(ExperimentError::Interrupted),
             Err(riemla::Error::Range { .. }) if rate.is_some() => return Ok(None),
@@ -107,9 +87,8 @@ impl NetworkTarget {
         let ensemble = Ensemble::default();
         let (mut thetas, mut gradients) = (Vec::new(), 0);
         for index in 0..wanted.members {
-            let place = (wanted.seed, index);
-            let mut observer = until(Some(wanted.stop));
-            let member = ensemble.member(&self.fit.loss, &self.rows.train, place, &mut observer)?;
+            let control = Control::default().stopping(wanted.stop);
+            let member = ensemble.member(&self.fit.loss, wanted.seed, index, control)?;
             if wanted.stop.load(Ordering::Relaxed) {
                 return Err(ExperimentError::Interrupted);
             }
@@ -117,6 +96,11 @@ impl NetworkTarget {
             thetas.push(member.theta);
         }
         Ok(Drawn::of_gradients(thetas, gradients))
+    }
+
+    fn predictor<'a>(&self, thetas: &[&'a [f64]], linearized: bool) -> Result<Predictor<'a>> {
+        let method = if linearized { Method::LinLa } else { Method::La };
+        Ok(Predictor::new(&self.fit.network, &self.laplace, method, thetas.to_vec())?)
     }
 
     /// The inputs of the test rows that are looked at.
@@ -140,7 +124,7 @@ impl Target for NetworkTarget {
     }
 
     fn start(&self, seed: u64, index: u64) -> Vec<f64> {
-        let tangent = self.laplace.draw_tangent(&mut stream(seed, Purpose::Start, index));
+        let tangent = self.laplace.gaussian.draw_tangent(&mut stream(seed, Purpose::Start, index));
         self.fit.theta.iter().zip(tangent).map(|(center, v)| center + v).collect()
     }
 
@@ -157,20 +141,13 @@ impl Target for NetworkTarget {
     }
 
     fn functions(&self, thetas: &[&[f64]], linearized: bool) -> Result<Option<Vec<Vec<f64>>>> {
-        let network = &self.fit.network;
-        let raw = match linearized {
-            true => linearized_outputs(network, &self.fit.theta, thetas, self.inputs())?,
-            false => outputs(network, thetas, self.inputs())?,
-        };
-        let (likelihood, width) = (self.fit.loss.likelihood(), network.outputs());
+        let raw = self.predictor(thetas, linearized)?.outputs(self.inputs())?;
+        let (likelihood, width) = (self.fit.loss.likelihood(), self.fit.network.outputs());
         Ok(Some(raw.iter().map(|draw| predictions(likelihood, width, draw)).collect()))
     }
 
     fn score(&self, thetas: &[&[f64]], linearized: bool) -> Result<Option<f64>> {
-        let method = if linearized { Method::LinLa } else { Method::La };
-        let (network, laplace) = (&*self.fit.network, &*self.laplace);
-        let predictor = Predictor { network, laplace, method, thetas: thetas.to_vec() };
-        let scores = predictor.scores(&self.problem.name, &self.rows.test, 10)?;
+        let scores = self.predictor(thetas, linearized)?.scores(&self.problem.name, &self.rows.test, 10)?;
         Ok(scores.iter().find(|score| matches!(score.score.as_str(), "nll" | "nlpd")).map(|s| s.value))
     }
 

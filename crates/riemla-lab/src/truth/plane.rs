@@ -1,137 +1,34 @@
-//! Draws on densities in the plane. They have no network, so that the rules for the strength are applied here.
+//! Posteriors of densities in the plane.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
-use rayon::prelude::*;
-use riemla::curvature::{DiagonalPrecision, Precision as _};
-use riemla::geometry::{
-    Geodesic, Integrator, Status, corrected_exponential_map_until, exponential_map_until,
-};
+use riemla::curvature::{DiagonalPrecision, Gaussian};
 use riemla::objective::Objective;
-use riemla::posterior::{Statistic, growth_factor, virial_ratio};
-use riemla::random::{Purpose, fill_normal, stream};
+use riemla::posterior::{Method, Posterior, PosteriorConfig};
+use riemla::random::{Purpose, stream};
 
 use super::contender::Contender;
 use super::density::Density;
 use super::target::{Drawn, Target, Wanted};
-use crate::experiments::{ExperimentError, MethodName, Result, Rule, Setting};
+use crate::experiments::{MethodName, Result, Rule, Setting};
 
-/// Range of strengths, and halvings of its logarithm: the strength is known to 0.01 %.
-const RANGE: (f64, f64) = (1e-4, 1e2);
-const HALVINGS: usize = 18;
-/// A rule is met if its ratio is as close to 1; if not, no strength in the range does it.
-const MET: f64 = 0.05;
-
-/// A density with its mode.
+/// A density with the Gaussian at its mode.
 pub struct Plane {
     density: Density,
-    mode: [f64; 2],
-    precision: DiagonalPrecision,
-}
-
-/// Which metric; the Fisher metric belongs to networks.
-#[derive(Clone, Copy, PartialEq)]
-enum Metric {
-    Loss,
-    Preconditioned,
+    gaussian: Arc<Gaussian>,
 }
 
 impl Plane {
     /// The target of a density.
     pub fn new(density: Density) -> Result<Self> {
         let precision = DiagonalPrecision::new(&density.precision(), &[0.0; 2])?;
-        Ok(Self { density, mode: density.mode(), precision })
+        let gaussian = Gaussian::new(density.mode().to_vec(), Arc::new(precision))?;
+        Ok(Self { density, gaussian: Arc::new(gaussian) })
     }
 
-    fn tangent(&self, seed: u64, purpose: Purpose, index: u64) -> Vec<f64> {
-        let mut v = vec![0.0; 2];
-        fill_normal(&mut stream(seed, purpose, index), &mut v);
-        self.precision.sqrt_solve(&mut v);
-        v
-    }
-
-    fn straight(&self, v: &[f64]) -> Vec<f64> {
-        self.mode.iter().zip(v).map(|(center, v)| center + v).collect()
-    }
-
-    /// Geodesics of all draws at one strength. Planes are cheap: all draws are pilots.
-    fn geodesics(&self, wanted: &Wanted<'_>, metric: Metric, strength: f64) -> Result<Vec<Geodesic>> {
-        let (density, mode) = (&self.density, &self.mode);
-        let one = |index: u64| {
-            let v = self.tangent(wanted.seed, Purpose::Draw, index);
-            let (integrator, stop) = (Integrator::default(), Some(wanted.stop));
-            if metric == Metric::Loss {
-                return exponential_map_until(density, strength, &integrator, mode, &v, 0, stop);
-            }
-            let metric = (strength, &self.precision as _);
-            corrected_exponential_map_until(density, metric, &integrator, mode, &v, 0, stop)
-        };
-        let found = (0..wanted.samples).into_par_iter().map(one).collect::<riemla::Result<_>>()?;
-        if wanted.stop.load(Ordering::Relaxed) { Err(ExperimentError::Interrupted) } else { Ok(found) }
-    }
-
-    /// What a rule wants to be 1; it falls with the strength. NaN if no geodesic ended, which is not above 1.
-    fn ratio(&self, rule: Rule, geodesics: &[Geodesic]) -> f64 {
-        let ends = geodesics.iter().filter(|geodesic| geodesic.status == Status::Reached);
-        let lowest = self.density.value(&self.mode);
-        // K/2 = 1.
-        let rise = |end: &[f64]| self.density.value(end) - lowest;
-        let virial = |end: &[f64]| virial_ratio(&self.density, &self.mode, &[end]);
-        let (rises, virials): (Vec<f64>, Vec<f64>) =
-            ends.map(|geodesic| (rise(&geodesic.end), virial(&geodesic.end))).unzip();
-        let mean = |values: &[f64]| Statistic::Mean.of(values);
-        match rule {
-            Rule::LossRise => mean(&rises),
-            Rule::Typical => {
-                let growth: Vec<f64> =
-                    virials.iter().zip(&rises).map(|(virial, rise)| virial / rise).collect();
-                growth_factor(Statistic::Median.of(&growth)) * mean(&rises)
-            }
-            Rule::VirialMedian => Statistic::Median.of(&virials),
-            _ => mean(&virials),
-        }
-    }
-
-    /// The strength of a rule, by bisection if it is no number; the work is added to `drawn`.
-    fn strength(&self, rule: Rule, wanted: &Wanted<'_>, metric: Metric, drawn: &mut Drawn) -> Result<f64> {
-        if let Some(strength) = rule.fixed() {
-            return Ok(strength);
-        }
-        let (mut weak, mut strong) = (RANGE.0.ln(), RANGE.1.ln());
-        for _ in 0..HALVINGS {
-            let middle = 0.5 * (weak + strong);
-            let geodesics = self.geodesics(wanted, metric, middle.exp())?;
-            geodesics.iter().for_each(|geodesic| drawn.search += geodesic.counters);
-            let too_weak = self.ratio(rule, &geodesics) > 1.0;
-            *(if too_weak { &mut weak } else { &mut strong }) = middle;
-        }
-        Ok((0.5 * (weak + strong)).exp())
-    }
-
-    fn curved(&self, setting: Setting, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        let mut drawn = Drawn::default();
-        let (metric, rule) = match setting {
-            Setting::Loss(rule) => (Metric::Loss, rule),
-            Setting::Preconditioned(rule) => (Metric::Preconditioned, rule),
-            Setting::Fisher | Setting::Preset(_) => return Ok(None),
-        };
-        if rule == Rule::HeldOut {
-            return Ok(None);
-        }
-        let strength = self.strength(rule, wanted, metric, &mut drawn)?;
-        drawn.strength = Some(strength);
-        let geodesics = self.geodesics(wanted, metric, strength)?;
-        if rule.fixed().is_none() {
-            drawn.rule_met = Some((self.ratio(rule, &geodesics) - 1.0).abs() < MET);
-        }
-        for geodesic in geodesics {
-            drawn.counters += geodesic.counters;
-            match geodesic.status {
-                Status::Reached => drawn.thetas.push(geodesic.end),
-                _ => drawn.failed += 1,
-            }
-        }
-        Ok(Some(drawn))
+    fn sample(&self, config: PosteriorConfig, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
+        let posterior = Posterior::new(Arc::new(self.density), self.gaussian.clone(), config)?;
+        Drawn::of_posterior(&posterior, wanted).map(Some)
     }
 }
 
@@ -141,20 +38,23 @@ impl Target for Plane {
     }
 
     fn center(&self) -> &[f64] {
-        &self.mode
+        self.gaussian.theta()
     }
 
     fn start(&self, seed: u64, index: u64) -> Vec<f64> {
-        self.straight(&self.tangent(seed, Purpose::Start, index))
+        self.gaussian.draw(&mut stream(seed, Purpose::Start, index))
     }
 
+    /// Densities have no outputs, rows or Fisher metric: what needs one of these is left out.
     fn draws(&self, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
         match wanted.contender {
-            Contender::Straight(MethodName::La) => {
-                let one = |index| self.straight(&self.tangent(wanted.seed, Purpose::Draw, index));
-                Ok(Some(Drawn { thetas: (0..wanted.samples).map(one).collect(), ..Drawn::default() }))
-            }
-            Contender::Geodesics(MethodName::RiemLa, setting) => self.curved(setting, wanted),
+            Contender::Straight(MethodName::La) => self.sample(PosteriorConfig::new(Method::La), wanted),
+            Contender::Geodesics(MethodName::RiemLa, setting) => match setting {
+                Setting::Loss(rule) | Setting::Preconditioned(rule) if rule != Rule::HeldOut => {
+                    self.sample(setting.config(Method::RiemLa), wanted)
+                }
+                _ => Ok(None),
+            },
             _ => Ok(None),
         }
     }

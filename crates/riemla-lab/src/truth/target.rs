@@ -2,11 +2,13 @@
 
 use std::sync::atomic::AtomicBool;
 
+use riemla::Control;
 use riemla::geometry::Counters;
 use riemla::objective::Objective;
+use riemla::posterior::{Posterior, SearchStatus};
 
 use super::contender::Contender;
-use crate::experiments::Result;
+use crate::experiments::{ExperimentError, Result};
 
 /// What draws are asked for.
 #[derive(Clone, Copy)]
@@ -41,6 +43,26 @@ pub struct Drawn {
 }
 
 impl Drawn {
+    /// The draws of a posterior with their seed, and what they cost.
+    pub fn of_posterior(posterior: &Posterior, wanted: &Wanted<'_>) -> Result<Self> {
+        let control = Control::default().stopping(wanted.stop);
+        let set = posterior.sample(wanted.seed, wanted.samples, control)?;
+        if set.stopped {
+            return Err(ExperimentError::Interrupted);
+        }
+        let mut counters = Counters::default();
+        set.draws.iter().filter_map(|draw| draw.geodesic).for_each(|geodesic| counters += geodesic.counters);
+        let found = set.calibration.as_ref();
+        Ok(Self {
+            failed: set.failed.len() as u64,
+            counters,
+            search: found.map_or(Counters::default(), |found| found.counters),
+            rule_met: found.map(|found| found.status == SearchStatus::Converged),
+            strength: found.map(|found| found.strength).or(posterior.config().fixed_strength()),
+            thetas: set.draws.into_iter().map(|draw| draw.theta).collect(),
+        })
+    }
+
     /// Draws that took so many gradients together.
     pub fn of_gradients(thetas: Vec<Vec<f64>>, gradients: usize) -> Self {
         Self { thetas, counters: Counters { gradients, ..Counters::default() }, ..Self::default() }

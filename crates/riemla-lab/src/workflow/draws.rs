@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use riemla::nn::Network;
-use riemla::posterior::{Method, PosteriorConfig};
+use riemla::posterior::{Method, NetworkOutputs, PosteriorConfig};
+use riemla::predict;
 use riemla::random::{Purpose, stream};
 use riemla_files::encoding::Encoding;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
@@ -58,7 +59,7 @@ pub fn choose(directory: &Path, named: Option<&str>) -> Result<String> {
 /// name.
 pub fn predictor(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Predictor> {
     let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
-    assembled(saved, config.is_linearized(), thetas)
+    assembled(saved, &config, thetas)
 }
 
 /// A set of draws and where they come from.
@@ -100,23 +101,23 @@ fn listed(names: &[String]) -> String {
 /// Draws without geodesics.
 fn quick(saved: &SavedPosterior, method: Method) -> Result<Vec<Vec<f64>>> {
     if method == Method::Map {
-        return Ok(vec![saved.laplace.theta.clone()]);
+        return Ok(vec![saved.laplace.gaussian.theta().to_vec()]);
     }
-    let draw = |index| saved.laplace.draw(&mut stream(QUICK_SEED, Purpose::Draw, index));
+    let draw = |index| saved.laplace.gaussian.draw(&mut stream(QUICK_SEED, Purpose::Draw, index));
     Ok((0..QUICK_DRAWS).map(draw).collect())
 }
 
 /// The predictor of draws.
 pub(super) fn assembled(
     saved: &SavedPosterior,
-    linearized: bool,
+    config: &RunConfig,
     thetas: Vec<Vec<f64>>,
 ) -> Result<Predictor> {
-    Ok(Predictor {
-        network: Arc::new(Network::new(&saved.model.network)?),
-        likelihood: saved.laplace.likelihood,
-        thetas,
-        linearized_at: linearized.then(|| saved.laplace.theta.clone()),
-        scale: saved.model.encoding.as_ref().and_then(Encoding::target_scale),
-    })
+    let network = Arc::new(Network::new(&saved.model.network)?);
+    let outputs = Arc::new(NetworkOutputs::new(network, saved.laplace.likelihood)?);
+    let model = match config.posterior_method() {
+        Some(method) => predict::Predictor::new(outputs, method, saved.laplace.gaussian.clone()),
+        None => predict::Predictor::exact(outputs),
+    };
+    Ok(Predictor { model, thetas, scale: saved.model.encoding.as_ref().and_then(Encoding::target_scale) })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig};
 use riemla::nn::Network;
 use riemla::objective::{NetworkLoss, Prior};
@@ -47,8 +48,8 @@ pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watc
     let data = training_data(&model, &config.data)?;
     watch.begin("Laplace approximation", 0);
     let prior = Prior::new(&model.prior_precision, &network)?;
-    let loss = NetworkLoss::new(network, &data.train, model.likelihood, prior)?;
-    let laplace = match Laplace::fit_until(&loss, &model.theta, laplace, Some(stop)) {
+    let loss = NetworkLoss::new(network, data.train.clone(), model.likelihood, prior)?;
+    let laplace = match Laplace::fit(&loss, &model.theta, laplace, Control::default().stopping(stop)) {
         Err(riemla::Error::Stopped { .. }) => return Err(WorkflowError::Interrupted),
         fitted => fitted?,
     };

@@ -109,7 +109,7 @@ fn posterior(path: &Path) -> Result<Description> {
     let mut properties = model(&saved.model)?;
     properties.retain(|(name, _)| !["likelihood", "prior_precision"].contains(name));
     properties.extend([
-        ("uncertain_weights", json!(laplace.subset().len())),
+        ("uncertain_weights", json!(laplace.gaussian.subset().len())),
         ("curvature", json!(saved.config.curvature)),
         ("structure", json!(saved.config.structure)),
         ("likelihood", json!(laplace.likelihood)),

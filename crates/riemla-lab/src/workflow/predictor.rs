@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use riemla::nn::Network;
-use riemla::objective::Likelihood;
-use riemla::predict::{ClassPrediction, Forward, Prediction, RegressionPrediction, monte_carlo};
+use riemla::posterior::NetworkOutputs;
+use riemla::predict::{self, ClassPrediction, Prediction, RegressionPrediction};
 use riemla_files::Model;
 use riemla_files::encoding::{Encoding, Scale};
 
@@ -15,14 +15,10 @@ pub const ROWS: usize = 500;
 /// Weights that predictions are averaged over.
 #[derive(Clone)]
 pub struct Predictor {
-    /// The network.
-    pub network: Arc<Network>,
-    /// What its outputs mean.
-    pub likelihood: Likelihood,
+    /// The forward pass and the likelihood.
+    pub model: predict::Predictor,
     /// Drawn weights; one for a point estimate.
     pub thetas: Vec<Vec<f64>>,
-    /// Linearise the network here.
-    pub linearized_at: Option<Vec<f64>>,
     /// Scale of a real target, to be undone.
     pub scale: Option<Scale>,
 }
@@ -30,11 +26,10 @@ pub struct Predictor {
 impl Predictor {
     /// The trained weights of a model alone.
     pub fn map(model: &Model) -> riemla::Result<Self> {
+        let outputs = NetworkOutputs::new(Arc::new(Network::new(&model.network)?), model.likelihood)?;
         Ok(Self {
-            network: Arc::new(Network::new(&model.network)?),
-            likelihood: model.likelihood,
+            model: predict::Predictor::exact(Arc::new(outputs)),
             thetas: vec![model.theta.clone()],
-            linearized_at: None,
             scale: model.encoding.as_ref().and_then(Encoding::target_scale),
         })
     }
@@ -42,9 +37,8 @@ impl Predictor {
     /// Predictions for row-major inputs, in the units of the data.
     pub fn predict(&self, inputs: &[f64]) -> riemla::Result<Prediction> {
         let thetas: Vec<&[f64]> = self.thetas.iter().map(Vec::as_slice).collect();
-        let forward = self.linearized_at.as_deref().map_or(Forward::Exact, Forward::Linearized);
-        let part = |rows: &[f64]| monte_carlo(&self.network, self.likelihood, &thetas, forward, rows);
-        let all = in_pieces(inputs, self.network.inputs(), part)?;
+        let part = |rows: &[f64]| self.model.predict(&thetas, rows);
+        let all = in_pieces(inputs, self.model.input_len(), part)?;
         Ok(decoded(all, self.scale))
     }
 }

@@ -145,7 +145,7 @@ pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Erro
 /// The loss of a saved posterior on its training data.
 pub(super) fn loss_of(saved: &SavedPosterior, train: &Dataset) -> Result<NetworkLoss> {
     let network = Arc::new(Network::new(&saved.model.network)?);
-    Ok(NetworkLoss::new(network, train, saved.laplace.likelihood, saved.laplace.prior.clone())?)
+    Ok(NetworkLoss::new(network, train.clone(), saved.laplace.likelihood, saved.laplace.prior.clone())?)
 }
 
 /// The data of a saved posterior, or those given.

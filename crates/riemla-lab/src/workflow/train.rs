@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure};
 use riemla::data::Dataset;
 use riemla::nn::{Activation, Network, NetworkSpec};
@@ -16,7 +17,7 @@ use super::error::{Result, WorkflowError};
 use super::input::{DataFiles, looks_like_classes};
 use super::predictor::Predictor;
 use super::scores::{decoded_targets, kinds, scores};
-use crate::watch::{Watch, training};
+use crate::watch::{Watch, steps};
 
 /// Prior precision and noise (of a standardised target) to begin with.
 const FIRST_PRIOR: f64 = 1.0;
@@ -118,9 +119,9 @@ pub fn train(config: &TrainConfig, stop: &AtomicBool, watch: &dyn Watch) -> Resu
     let train = Arc::new(prepared.data.train.clone());
     let precision = config.prior_precision.unwrap_or(FIRST_PRIOR);
     let prior = Prior::isotropic(precision, run.network.dim())?;
-    let loss = NetworkLoss::new(run.network.clone(), &train, likelihood, prior)?;
+    let loss = NetworkLoss::new(run.network.clone(), train.clone(), likelihood, prior)?;
     let mut theta = run.network.initialize(config.seed);
-    run.approach(&loss, &train, &mut theta)?;
+    run.approach(&loss, &mut theta)?;
     let (loss, report) = run.settle(loss, &mut theta)?;
     run.warn(&report);
     let model = Model {
@@ -183,11 +184,12 @@ impl Run<'_> {
     }
 
     /// Adam: from anywhere to the neighbourhood of a minimum.
-    fn approach(&mut self, loss: &NetworkLoss, data: &Arc<Dataset>, theta: &mut [f64]) -> Result<()> {
+    fn approach(&mut self, loss: &NetworkLoss, theta: &mut [f64]) -> Result<()> {
         let recipe = self.recipe();
-        self.watch.begin("training (Adam)", recipe.epochs_for(data.len()) as u64);
-        let mut observer = training(self.stop, self.watch);
-        let report = recipe.approach(loss, data, self.config.seed, theta, &mut observer)?;
+        self.watch.begin("training (Adam)", recipe.epochs_for(loss.data().len()) as u64);
+        let watch = steps(self.watch);
+        let control = Control::default().stopping(self.stop).observing(&watch);
+        let report = recipe.approach(loss, self.config.seed, theta, control)?;
         self.evaluations += report.evaluations;
         Ok(())
     }
@@ -196,7 +198,9 @@ impl Run<'_> {
     fn polish(&mut self, loss: &NetworkLoss, theta: &mut [f64], rough: bool) -> Result<TrainReport> {
         self.watch.begin("training (L-BFGS)", self.config.iterations as u64);
         let tolerance = rough.then_some(ROUGH);
-        let report = self.recipe().polish(loss, theta, tolerance, &mut training(self.stop, self.watch))?;
+        let watch = steps(self.watch);
+        let control = Control::default().stopping(self.stop).observing(&watch);
+        let report = self.recipe().polish(loss, theta, tolerance, control)?;
         self.evaluations += report.evaluations;
         Ok(report)
     }
@@ -231,7 +235,7 @@ impl Run<'_> {
         let full = self.network.dim() <= FULL_EVIDENCE;
         let structure = if full { Structure::Full } else { Structure::Kronecker };
         let config = LaplaceConfig { structure, prior: PriorChoice::Optimize, ..LaplaceConfig::default() };
-        let fitted = Laplace::fit(loss, theta, &config).and_then(|fitted| {
+        let fitted = Laplace::fit(loss, theta, &config, Control::default()).and_then(|fitted| {
             let best = fitted.prior.scalar().unwrap_or(FIRST_PRIOR);
             let precision = self.config.prior_precision.unwrap_or(best);
             loss.with(fitted.likelihood, Prior::isotropic(precision, self.network.dim())?)

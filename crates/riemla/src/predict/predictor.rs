@@ -14,14 +14,25 @@ use crate::{Error, Result, score};
 pub struct Predictor {
     outputs: Arc<dyn Outputs>,
     method: Method,
-    gaussian: Arc<Gaussian>,
+    /// Where outputs are linearised; none for predictions with the model itself.
+    gaussian: Option<Arc<Gaussian>>,
 }
 
 impl Predictor {
     /// Predictions of `method` with draws around `gaussian`: the network, or the one linearised at its
     /// centre for `lin-la` and `lin-riem-la`.
     pub fn new(outputs: Arc<dyn Outputs>, method: Method, gaussian: Arc<Gaussian>) -> Self {
-        Self { outputs, method, gaussian }
+        Self { outputs, method, gaussian: method.is_linearized().then_some(gaussian) }
+    }
+
+    /// Predictions with the model itself, whoever made the draws.
+    pub fn exact(outputs: Arc<dyn Outputs>) -> Self {
+        Self { outputs, method: Method::Map, gaussian: None }
+    }
+
+    /// Numbers per input row.
+    pub fn input_len(&self) -> usize {
+        self.outputs.input_len()
     }
 
     /// The likelihood in force.
@@ -30,16 +41,15 @@ impl Predictor {
     }
 
     /// Outputs per row.
-    pub(super) fn output_len(&self) -> usize {
+    pub fn output_len(&self) -> usize {
         self.outputs.output_len()
     }
 
     /// Outputs of every draw: per draw a row-major rows × outputs array.
     pub fn outputs(&self, thetas: &[&[f64]], inputs: &[f64]) -> Result<Vec<Vec<f64>>> {
-        if self.method.is_linearized() {
-            self.outputs.evaluate_linearized(self.gaussian.theta(), thetas, inputs)
-        } else {
-            self.outputs.evaluate(thetas, inputs)
+        match &self.gaussian {
+            Some(gaussian) => self.outputs.evaluate_linearized(gaussian.theta(), thetas, inputs),
+            None => self.outputs.evaluate(thetas, inputs),
         }
     }
 
@@ -51,11 +61,11 @@ impl Predictor {
     /// Closed-form prediction of `lin-la`, without draws: Gaussian outputs, and for classes the probit
     /// approximation p = softmax(f / √(1 + π/8·var f)).
     pub fn predict_closed_form(&self, inputs: &[f64]) -> Result<Prediction> {
-        if self.method != Method::LinLa {
+        let (Method::LinLa, Some(gaussian)) = (self.method, &self.gaussian) else {
             let message = format!("closed-form predictions are those of lin-la, not of {}", self.method);
             return Err(Error::Unsupported(message));
-        }
-        let OutputMoments { mean, variance } = self.outputs.linearized_moments(&self.gaussian, inputs)?;
+        };
+        let OutputMoments { mean, variance } = self.outputs.linearized_moments(gaussian, inputs)?;
         let c = self.outputs.output_len();
         Ok(match self.outputs.likelihood() {
             Likelihood::Gaussian { sigma_noise } => Prediction::Values(RegressionPrediction {

@@ -1,7 +1,5 @@
 //! Predictions over one input: bands, and functions by batch size.
 
-use riemla::predict::{linearized_outputs, outputs};
-
 use super::super::rows::values;
 use super::super::{MethodName, Result};
 use super::document::Block;
@@ -31,7 +29,7 @@ fn inputs(drawn: &Drawn) -> Vec<f64> {
 
 fn chart(drawn: &Drawn, title: &str, method: MethodName, thetas: &[Vec<f64>]) -> Result<String> {
     let x = inputs(drawn);
-    let [mean, variance, epistemic] = drawn.predictor(method, thetas).moments(&x)?;
+    let [mean, variance, epistemic] = drawn.predictor(method, thetas)?.moments(&x)?;
     let half = |variances: &[f64]| variances.iter().map(|v| 2.0 * v.sqrt()).collect::<Vec<_>>();
     let data: Vec<(f64, f64)> =
         drawn.rows.train.inputs().iter().copied().zip(values(&drawn.rows.train).iter().copied()).collect();
@@ -55,12 +53,8 @@ fn functions(drawn: &Drawn, method: MethodName, thetas: &[Vec<f64>], x: &[f64]) 
     if thetas.len() < 2 {
         return Ok(Vec::new());
     }
-    let first: Vec<&[f64]> = thetas.iter().take(FUNCTIONS).map(Vec::as_slice).collect();
-    let network = &drawn.fit.network;
-    Ok(match method.method().is_linearized() {
-        true => linearized_outputs(network, &drawn.laplace.theta, &first, x)?,
-        false => outputs(network, &first, x)?,
-    })
+    let first = &thetas[..thetas.len().min(FUNCTIONS)];
+    Ok(drawn.predictor(method, first)?.outputs(x)?)
 }
 
 /// Functions by batch size, and how much they spread.
@@ -75,7 +69,7 @@ pub fn batch_sizes(all: &[Drawn]) -> Result<Vec<Block>> {
             for (setting, method, thetas) in &drawn.sets {
                 let name = Drawn::title(*setting, *method);
                 figures.push((chart(drawn, &format!("{name}, B = {size}"), *method, thetas)?, String::new()));
-                let [_, _, variance] = drawn.predictor(*method, thetas).moments(drawn.rows.test.inputs())?;
+                let [_, _, variance] = drawn.predictor(*method, thetas)?.moments(drawn.rows.test.inputs())?;
                 let spread = variance.iter().map(|v| v.sqrt()).sum::<f64>() / variance.len() as f64;
                 match spreads.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, points)) => points.push((size as f64, spread)),

@@ -52,9 +52,13 @@ pub struct Drawn {
 
 impl Drawn {
     /// Predictions of one set of draws.
-    pub fn predictor<'a>(&'a self, method: MethodName, thetas: &'a [Vec<f64>]) -> Predictor<'a> {
+    pub fn predictor<'a>(
+        &'a self,
+        method: MethodName,
+        thetas: &'a [Vec<f64>],
+    ) -> riemla::Result<Predictor<'a>> {
         let thetas = thetas.iter().take(DRAWS).map(Vec::as_slice).collect();
-        Predictor { network: &self.fit.network, laplace: &self.laplace, method: method.method(), thetas }
+        Predictor::new(&self.fit.network, &self.laplace, method.method(), thetas)
     }
 
     /// The name of a set, for titles.

@@ -20,7 +20,7 @@ pub fn figures(drawn: &Drawn) -> Result<Vec<(String, String)>> {
         let one = &thetas[INDEX.min(thetas.len() - 1)..][..1];
         for (thetas, what) in [(one, "one draw"), (thetas.as_slice(), "average over the draws")] {
             let window = window(drawn);
-            let probabilities = drawn.predictor(*method, thetas).probabilities(&nodes(window))?;
+            let probabilities = drawn.predictor(*method, thetas)?.probabilities(&nodes(window))?;
             let svg = map(&Drawn::title(*setting, *method), window, &probabilities)?;
             figures.push((svg.data(points(drawn)).to_svg(), what.into()));
         }
@@ -30,7 +30,7 @@ pub fn figures(drawn: &Drawn) -> Result<Vec<(String, String)>> {
 
 /// A window of the two weights that holds the posterior and most straight draws.
 fn plane(drawn: &Drawn) -> Window {
-    let center = &drawn.laplace.theta;
+    let center = drawn.laplace.gaussian.theta();
     let spread = |axis: usize| {
         let straight = drawn.sets.iter().filter(|set| set.1 == MethodName::La);
         let far = straight.flat_map(|set| &set.2).map(|theta| (theta[axis] - center[axis]).abs());
@@ -48,7 +48,7 @@ fn posterior(
     thetas: &[Vec<f64>],
 ) -> Result<String> {
     let loss = drawn.laplace.loss(&drawn.fit.loss)?;
-    let mut theta = drawn.laplace.theta.clone();
+    let mut theta = drawn.laplace.gaussian.theta().to_vec();
     let losses: Vec<f64> = nodes(plane)
         .chunks(2)
         .map(|w| {

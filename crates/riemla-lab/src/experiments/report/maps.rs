@@ -18,7 +18,7 @@ pub fn maps(drawn: &Drawn) -> Result<Vec<(String, String)>> {
     let points = points(drawn);
     let mut figures = Vec::new();
     for (setting, method, thetas) in &drawn.sets {
-        let probabilities = drawn.predictor(*method, thetas).probabilities(&nodes(window))?;
+        let probabilities = drawn.predictor(*method, thetas)?.probabilities(&nodes(window))?;
         let map = map(&Drawn::title(*setting, *method), window, &probabilities)?;
         figures.push((map.data(points.clone()).to_svg(), String::new()));
     }

@@ -175,7 +175,7 @@ fn notes([a, b]: &[Loaded; 2], sides: &[Side; 2], (other, without_unit): (&str, 
                 .into(),
         );
     }
-    if ours.theta != theirs.theta {
+    if ours.gaussian.theta() != theirs.gaussian.theta() {
         notes.push(
             "the posteriors are around different trained weights: the distances contain the one between \
              these, and networks that differ in the order of their units only are far apart"

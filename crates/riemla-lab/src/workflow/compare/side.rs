@@ -5,7 +5,7 @@ use std::sync::Arc;
 use riemla::compare::{LEAST_WEIGHTS, pareto_smoothed};
 use riemla::data::{Dataset, Targets};
 use riemla::posterior::{Method, Posterior, PosteriorConfig};
-use riemla::predict::{Forward, Prediction, output_spread};
+use riemla::predict::Prediction;
 use riemla_files::{RunConfig, SavedPosterior};
 
 use super::Place;
@@ -85,7 +85,7 @@ impl Loaded {
                 thetas.len()
             )));
         }
-        let predictor = assembled(&saved, config.is_linearized(), thetas)?;
+        let predictor = assembled(&saved, &config, thetas)?;
         Ok(Self { place, saved, config, seed, predictor })
     }
 
@@ -93,7 +93,8 @@ impl Loaded {
     pub fn is_paired_with(&self, other: &Self) -> bool {
         let from_tangents =
             |side: &Self| side.config.posterior_method().is_some_and(|method| method != Method::Map);
-        let same_seed = self.seed == other.seed && self.saved.laplace.theta == other.saved.laplace.theta;
+        let same_seed = self.seed == other.seed
+            && self.saved.laplace.gaussian.theta() == other.saved.laplace.gaussian.theta();
         same_seed && from_tangents(self) && from_tangents(other)
     }
 
@@ -116,7 +117,7 @@ impl Loaded {
             label,
             method: self.config.method(),
             draws: thetas.len(),
-            weights: self.saved.laplace.subset().len(),
+            weights: self.saved.laplace.gaussian.subset().len(),
             loss,
             spread: inputs.map(|inputs| self.spread(inputs)).transpose()?,
             importance,
@@ -129,15 +130,14 @@ impl Loaded {
         let loss = loss_of(&self.saved, &data.train)?;
         let method = if self.config.is_linearized() { Method::LinLa } else { Method::La };
         let laplace = Arc::new(self.saved.laplace.clone());
-        Ok(Some(Posterior::new(&loss, Arc::new(data.train.clone()), laplace, PosteriorConfig::new(method))?))
+        Ok(Some(Posterior::of_network(&loss, &laplace, PosteriorConfig::new(method))?))
     }
 
     fn spread(&self, inputs: &[f64]) -> Result<Spread> {
-        let Predictor { network, likelihood, linearized_at, scale, .. } = &self.predictor;
-        let forward = linearized_at.as_deref().map_or(Forward::Exact, Forward::Linearized);
+        let Predictor { model, scale, .. } = &self.predictor;
         let (mut outputs, mut probabilities) = (Vec::new(), Vec::new());
-        for rows in inputs.chunks((ROWS * network.inputs()).max(1)) {
-            let piece = output_spread(network, *likelihood, &self.thetas(), forward, rows)?;
+        for rows in inputs.chunks((ROWS * model.input_len()).max(1)) {
+            let piece = model.spread(&self.thetas(), rows)?;
             outputs.extend(piece.outputs);
             probabilities.extend(piece.probabilities.unwrap_or_default());
         }

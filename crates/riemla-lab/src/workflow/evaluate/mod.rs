@@ -13,7 +13,7 @@ use std::path::Path;
 
 use riemla::data::Dataset;
 use riemla::posterior::Method;
-use riemla::predict::{Prediction, Temperature, fit_temperature, outputs};
+use riemla::predict::{Prediction, Temperature, fit_temperature};
 use riemla::score::Bootstrap;
 use riemla_files::SavedPosterior;
 
@@ -116,7 +116,8 @@ impl Way {
             Self::Draws(predictor) => predictor.predict(inputs),
             Self::Temperature(map, temperature) => {
                 let outputs = outputs_of(map, inputs)?;
-                let prediction = temperature.predict(&outputs, map.likelihood, map.network.outputs())?;
+                let prediction =
+                    temperature.predict(&outputs, map.model.likelihood(), map.model.output_len())?;
                 Ok(decoded(prediction, map.scale))
             }
         }
@@ -126,7 +127,7 @@ impl Way {
 /// Outputs of the trained weights, row-major.
 fn outputs_of(map: &Predictor, inputs: &[f64]) -> riemla::Result<Vec<f64>> {
     let theta: Vec<&[f64]> = map.thetas.iter().map(Vec::as_slice).collect();
-    Ok(outputs(&map.network, &theta, inputs)?.swap_remove(0))
+    Ok(map.model.outputs(&theta, inputs)?.swap_remove(0))
 }
 
 /// All ways to predict, the trained weights first.
@@ -149,7 +150,7 @@ fn predictors(
     match held_out(saved, config)? {
         Some(held_out) => {
             let outputs = outputs_of(&map, held_out.inputs())?;
-            let temperature = fit_temperature(&outputs, map.likelihood, held_out.targets())?;
+            let temperature = fit_temperature(&outputs, map.model.likelihood(), held_out.targets())?;
             if temperature.status != riemla::predict::TemperatureStatus::Converged {
                 notes.push(format!("temperature: {}", temperature.status));
             }

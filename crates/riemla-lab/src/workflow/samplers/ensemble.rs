@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
+use riemla::Control;
 use riemla::posterior::Draw;
 use riemla::reference::{Ensemble, Reference};
-use riemla::train::{TrainStatus, until};
+use riemla::train::TrainStatus;
 use riemla_files::{RunConfig, SavedPosterior};
 
 use super::problem::{Problem, write_lines};
@@ -41,7 +42,7 @@ impl Sampler for Sampling {
     }
 
     fn theta(&self) -> &[f64] {
-        &self.problem.laplace.theta
+        self.problem.laplace.gaussian.theta()
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
@@ -50,8 +51,8 @@ impl Sampler for Sampling {
         keeper.watch.begin("training members of the ensemble", missing.len() as u64);
         let failed = Mutex::new(Vec::new());
         let member = |&index: &u64| {
-            let mut observer = until(Some(keeper.halt));
-            match settings.member(&problem.loss, &problem.data, (problem.seed, index), &mut observer) {
+            let control = Control::default().stopping(keeper.halt);
+            match settings.member(&problem.loss, problem.seed, index, control) {
                 // Cut short: not what (seed, index) stands for.
                 Ok(member) if keeper.halted() || member.report.status == TrainStatus::Stopped => None,
                 Ok(member) => {

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength};
+use riemla::Control;
+use riemla::posterior::{Draw, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength};
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
 use super::{Finished, Keeper, Sampler};
@@ -36,7 +37,7 @@ impl Geodesics {
         let TrainingData { train, validation } = data_of(&saved, config.data.as_ref())?;
         let loss = loss_of(&saved, &train)?;
         let laplace = Arc::new(saved.laplace);
-        let posterior = Posterior::new(&loss, Arc::new(train), laplace, settings.clone())?;
+        let posterior = Posterior::of_network(&loss, &laplace, settings.clone())?;
         let posterior = match (settings.strength, validation) {
             (Strength::HeldOut { .. }, Some(validation)) => posterior.with_held_out(validation)?,
             (Strength::HeldOut { .. }, None) => {
@@ -76,7 +77,7 @@ impl Sampler for Geodesics {
     }
 
     fn theta(&self) -> &[f64] {
-        &self.posterior.laplace().theta
+        self.posterior.gaussian().theta()
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
@@ -88,8 +89,8 @@ impl Sampler for Geodesics {
             keeper.keep(draw);
             keeper.watch.step();
         };
-        let control = Control { progress: Some(&progress), stop: Some(keeper.halt) };
-        let set = posterior.sample_indices(seed, &missing, control);
+        let control = Control::default().observing(&progress).stopping(keeper.halt);
+        let set = posterior.sample_indices(seed, &missing, control)?;
         Ok(Box::new(Drawn { posterior, set }))
     }
 }

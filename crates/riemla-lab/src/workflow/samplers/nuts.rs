@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use riemla::Control;
 use riemla::objective::{Objective, Restricted};
+use riemla::posterior::Model as _;
 use riemla::posterior::{Draw, FEW_DRAWS};
-use riemla::predict::outputs;
 use riemla::random::{Purpose, stream};
 use riemla::reference::{
-    Chains, Convergence, ESS_LIMIT, FEWEST_DRAWS, Nuts, NutsControl, NutsStep, R_HAT_LIMIT, Reference,
-    Transition, nuts,
+    Chains, Convergence, ESS_LIMIT, FEWEST_DRAWS, Nuts, NutsStep, R_HAT_LIMIT, Reference, Transition, nuts,
 };
 use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
 use riemla_files::{RunConfig, SavedPosterior};
@@ -107,7 +107,7 @@ impl Sampling {
     /// Checks data, settings and the number of weights.
     pub(super) fn new(saved: SavedPosterior, settings: Nuts, config: &SampleConfig) -> Result<Self> {
         settings.check()?;
-        let (weights, most) = (saved.laplace.subset().len(), config.most_weights);
+        let (weights, most) = (saved.laplace.gaussian.subset().len(), config.most_weights);
         if weights > most {
             return Err(WorkflowError::unfit(format!(
                 "NUTS on {weights} weights would take very long: a draw costs hundreds of gradients, and chains \
@@ -120,9 +120,9 @@ impl Sampling {
     /// The trained weights plus a draw of the Gaussian, shortened until the loss is finite.
     fn start(&self, target: &dyn Objective, chain: usize) -> Vec<f64> {
         let Problem { laplace, seed, .. } = &self.problem;
-        let center = laplace.subset().gather(&laplace.theta);
-        let tangent = laplace.draw_tangent(&mut stream(*seed, Purpose::Start, chain as u64));
-        let tangent = laplace.subset().gather(&tangent);
+        let center = laplace.gaussian.subset().gather(laplace.gaussian.theta());
+        let tangent = laplace.gaussian.draw_tangent(&mut stream(*seed, Purpose::Start, chain as u64));
+        let tangent = laplace.gaussian.subset().gather(&tangent);
         let at = |share: f64| center.iter().zip(&tangent).map(|(c, v)| c + share * v).collect::<Vec<f64>>();
         let shares = (0..60).map(|halvings| 0.5f64.powi(halvings));
         shares.map(at).find(|start| target.value(start).is_finite()).unwrap_or(center)
@@ -135,7 +135,7 @@ impl Sampler for Sampling {
     }
 
     fn theta(&self) -> &[f64] {
-        &self.problem.laplace.theta
+        self.problem.laplace.gaussian.theta()
     }
 
     /// Chains cannot go on in the middle: they are run again from their starts, with the same bits, and
@@ -147,19 +147,20 @@ impl Sampler for Sampling {
             return Ok(Box::new(Drawn { problem, settings, chains: None }));
         }
         let Problem { loss, laplace, seed, .. } = &self.problem;
-        let target = Restricted::new(loss, &laplace.theta, laplace.subset().indices().collect());
+        let target =
+            Restricted::new(loss, laplace.gaussian.theta(), laplace.gaussian.subset().indices().collect());
         let starts: Vec<Vec<f64>> = (0..self.settings.chains).map(|c| self.start(&target, c)).collect();
         let count = self.settings.chains as u64;
         let rounds = keeper.samples.div_ceil(count);
         keeper.watch.begin("warm-up and draws of NUTS", count * (self.settings.warmup + rounds));
-        let progress = |step: NutsStep<'_>| {
+        let progress = |step: &NutsStep| {
             let index = step.draw.map(|draw| draw as u64 * count + step.chain as u64);
             if let Some(index) = index.filter(|index| *index < keeper.samples) {
-                keeper.keep_weights(index, target.embed(step.theta));
+                keeper.keep_weights(index, target.embed(&step.theta));
             }
             keeper.watch.step();
         };
-        let control = NutsControl { progress: Some(&progress), stop: Some(keeper.halt) };
+        let control = Control::default().observing(&progress).stopping(keeper.halt);
         let chains = nuts(&target, &starts, rounds as usize, *seed, &self.settings, control)?;
         let Self { problem, settings } = *self;
         Ok(Box::new(Drawn { problem, settings, chains: Some(chains) }))
@@ -193,7 +194,7 @@ impl Finished for Drawn {
         };
         let losses: Vec<Vec<f64>> = looks.iter().map(|look| vec![look.loss]).collect();
         let weights: Vec<Vec<f64>> =
-            draws.iter().map(|draw| self.problem.laplace.subset().gather(&draw.theta)).collect();
+            draws.iter().map(|draw| self.problem.laplace.gaussian.subset().gather(&draw.theta)).collect();
         let chains = ChainSummary {
             chains: self.settings.chains,
             predictions: self.worst(&self.predictions(draws)?)?,
@@ -201,7 +202,7 @@ impl Finished for Drawn {
             weights: self.worst(&weights)?,
             record,
         };
-        let mut summary = self.problem.summary(draws, &looks, self.problem.laplace.subset().len());
+        let mut summary = self.problem.summary(draws, &looks, self.problem.laplace.gaussian.subset().len());
         summary.gradients = chains.record.as_ref().map(|r| r.gradients as f64 / r.steps.max(1) as f64);
         let warnings = warnings(&chains, draws.len());
         summary.chains = Some(chains);
@@ -212,12 +213,13 @@ impl Finished for Drawn {
 impl Drawn {
     /// Outputs of the network for some training rows, per draw.
     fn predictions(&self, draws: &[Draw]) -> Result<Vec<Vec<f64>>> {
-        let Problem { loss, data, .. } = &self.problem;
+        let loss = &self.problem.loss;
+        let data = loss.data();
         let step = data.len().div_ceil(ROWS).max(1);
         let rows = data.inputs().chunks(data.features()).step_by(step);
         let inputs: Vec<f64> = rows.flatten().copied().collect();
         let thetas: Vec<&[f64]> = draws.iter().map(|draw| draw.theta.as_slice()).collect();
-        Ok(outputs(loss.network(), &thetas, &inputs)?)
+        Ok(loss.outputs().map_or(Ok(Vec::new()), |model| model.evaluate(&thetas, &inputs))?)
     }
 
     /// The worst convergence of several quantities, given per draw; draw i is of chain i mod C.

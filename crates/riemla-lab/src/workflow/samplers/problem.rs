@@ -1,10 +1,8 @@
 //! What the samplers without a Gaussian have in common: the loss, and a look at their draws.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use riemla::curvature::Laplace;
-use riemla::data::Dataset;
 use riemla::objective::{NetworkLoss, Objective as _};
 use riemla::posterior::{Draw, virial_ratio};
 use riemla_files::{SavedPosterior, TrainingData};
@@ -16,7 +14,6 @@ use crate::workflow::sample::{SampleConfig, data_of, loss_of};
 /// A loss with its data and trained weights.
 pub(super) struct Problem {
     pub(super) loss: NetworkLoss,
-    pub(super) data: Arc<Dataset>,
     pub(super) laplace: Laplace,
     pub(super) seed: u64,
 }
@@ -32,7 +29,7 @@ impl Problem {
     pub(super) fn new(saved: SavedPosterior, config: &SampleConfig) -> Result<Self> {
         let TrainingData { train, .. } = data_of(&saved, config.data.as_ref())?;
         let loss = loss_of(&saved, &train)?;
-        Ok(Self { loss, data: Arc::new(train), laplace: saved.laplace, seed: config.seed })
+        Ok(Self { loss, laplace: saved.laplace, seed: config.seed })
     }
 
     /// Number of weights.
@@ -55,8 +52,8 @@ impl Problem {
     pub(super) fn summary(&self, draws: &[Draw], looks: &[Look], free: usize) -> Summary {
         let thetas: Vec<&[f64]> = draws.iter().map(|draw| draw.theta.as_slice()).collect();
         let share = self.loss.dim() as f64 / free as f64;
-        let ratio = share * virial_ratio(&self.loss, &self.laplace.theta, &thetas);
-        let base = self.loss.value(&self.laplace.theta);
+        let ratio = share * virial_ratio(&self.loss, self.laplace.gaussian.theta(), &thetas);
+        let base = self.loss.value(self.laplace.gaussian.theta());
         let rise = looks.iter().map(|look| look.loss - base).sum::<f64>() / looks.len() as f64;
         Summary {
             virial_ratio: (draws.len() > 1).then_some(ratio),

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use riemla::Control;
 use riemla::posterior::{Draw, VIRIAL_SLACK};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{Reference, Swag, swag};
-use riemla::train::StochasticLoss;
 use riemla_files::{RunConfig, SavedPosterior};
 
 use super::problem::{Problem, write_lines};
 use super::{Finished, Keeper, Sampler};
-use crate::watch::training;
+use crate::watch::steps;
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::sample::SampleConfig;
@@ -28,7 +28,7 @@ impl Sampling {
     /// would have no noise.
     pub(super) fn new(saved: SavedPosterior, mut settings: Swag, config: &SampleConfig) -> Result<Self> {
         let problem = Problem::new(saved, config)?;
-        settings.batch_size = settings.batch_size.min((problem.data.len() / 2).max(1));
+        settings.batch_size = settings.batch_size.min((problem.loss.data().len() / 2).max(1));
         settings.check()?;
         Ok(Self { problem, settings })
     }
@@ -40,7 +40,7 @@ impl Sampler for Sampling {
     }
 
     fn theta(&self) -> &[f64] {
-        &self.problem.laplace.theta
+        self.problem.laplace.gaussian.theta()
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
@@ -49,12 +49,11 @@ impl Sampler for Sampling {
         if missing.is_empty() {
             return Ok(Box::new(Drawn(problem)));
         }
-        let (network, prior) = (problem.loss.network().clone(), problem.loss.prior().clone());
-        let data = problem.data.clone();
-        let objective = StochasticLoss::new(network, data, problem.loss.likelihood(), prior)?;
         keeper.watch.begin("gradient descent", settings.epochs as u64);
-        let mut observer = training(keeper.halt, keeper.watch);
-        let found = swag(&objective, &problem.laplace.theta, problem.seed, &settings, &mut observer);
+        let watch = steps(keeper.watch);
+        let control = Control::default().stopping(keeper.halt).observing(&watch);
+        let theta = problem.laplace.gaussian.theta();
+        let found = swag(&problem.loss, theta, problem.seed, &settings, control);
         let (moments, _) = match found {
             Err(riemla::Error::Stopped { .. }) => return Err(WorkflowError::Interrupted),
             found => found?,
