@@ -92,7 +92,8 @@ fn the_last_layer_alone_is_sampled_predicted_and_evaluated() {
     // 18 weights, K = 18: the mean of 200 draws is within 0.3 of 1 at more than 4 standard errors.
     assert!((ratio - 1.0).abs() < 0.3, "{ratio}");
     scratch.ok("sample posterior -m riem-la -n 5 --strength 0.2");
-    let theta = SavedPosterior::read(&scratch.join("posterior")).expect("reads").laplace.gaussian.theta();
+    let saved = SavedPosterior::read(&scratch.join("posterior")).expect("reads");
+    let theta = saved.laplace.gaussian.theta();
     for set in ["nuts", "riem-la"] {
         let draws = read_samples(&scratch.join(&format!("posterior/samples/{set}"))).expect("reads").draws;
         let held = theta.len() - 18;

@@ -1,21 +1,19 @@
-//! A Laplace approximation by hand for a model of your own: logistic regression with two weights.
+//! A model and likelihood of your own: logistic regression with two weights.
 //!
-//! Mode by L-BFGS, Hessian by Hessian-vector products, tangents from its inverse, the exponential
-//! map from the mode, and standard deviations beside the exact ones from a grid.
+//! Mode by L-BFGS, the Gaussian there from Hessian-vector products, draws along geodesics of the paper's
+//! metric at several strengths and of the default, next to the exact moments from a grid.
 //!
 //! `cargo run --release -p riemla --example logistic_regression`
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use riemla::Control;
-use riemla::Result;
-use riemla::curvature::{FullPrecision, Precision as _};
-use riemla::geometry::{Integrator, Status, exponential_map};
-use riemla::linalg::Matrix;
+use riemla::curvature::{Gaussian, HessianSearch};
 use riemla::objective::{Objective, TwiceDifferentiable};
-use riemla::posterior::virial_ratio;
+use riemla::posterior::{Method, Model, Posterior, PosteriorConfig, Strength};
 use riemla::random::{Purpose, fill_normal, stream};
 use riemla::train::{Lbfgs, lbfgs};
+use riemla::{Control, Result};
 
 /// L(θ) = Σₙ log(1 + exp(−sₙ xₙ·θ)) + (δ/2)‖θ‖², labels sₙ = ±1, no bias.
 pub struct Logistic {
@@ -71,6 +69,8 @@ impl Objective for Logistic {
     }
 }
 
+impl Model for Logistic {}
+
 impl TwiceDifferentiable for Logistic {
     fn curvature_along(&self, theta: &[f64], v: &[f64]) -> f64 {
         let mut product = [0.0; 2];
@@ -86,19 +86,6 @@ impl TwiceDifferentiable for Logistic {
             out[1] += along * x[1];
         }
     }
-}
-
-/// The Laplace precision: the Hessian at the mode, column by column.
-pub fn precision(model: &Logistic, mode: &[f64]) -> Result<FullPrecision> {
-    let k = model.dim();
-    let mut hessian = Matrix::zeros(k, k);
-    for j in 0..k {
-        let mut unit = vec![0.0; k];
-        unit[j] = 1.0;
-        model.hvp(mode, &unit, hessian.column_mut(j));
-    }
-    // The prior is part of this Hessian already: nothing to add.
-    FullPrecision::new(&hessian, &vec![0.0; k])
 }
 
 /// Means and standard deviations of both weights under weighted points.
@@ -132,57 +119,45 @@ pub struct Row {
     pub virial: Option<f64>,
 }
 
-/// The draws of one approximation as a row.
-fn row(model: &Logistic, mode: &[f64], name: String, draws: &[[f64; 2]]) -> Row {
-    let (mean, deviation) = moments(&draws.iter().map(|p| (1.0, *p)).collect::<Vec<_>>());
-    let slices: Vec<&[f64]> = draws.iter().map(|p| p.as_slice()).collect();
-    Row { name, mean, deviation, virial: Some(virial_ratio(model, mode, &slices)) }
-}
-
-/// Strengths of the metric that are compared; 1 is the paper's.
+/// Strengths of the paper's metric that are compared; 1 is the paper's.
 const STRENGTHS: [f64; 3] = [1.0, 0.3, 0.1];
 const DRAWS: u64 = 1000;
 
-/// Exact moments, the Laplace approximation, and geodesics at several strengths.
-pub fn compare(model: &Logistic) -> Result<Vec<Row>> {
+/// Exact moments, the Laplace approximation, geodesics at several strengths, and the default.
+pub fn compare(model: Logistic) -> Result<Vec<Row>> {
+    let model = Arc::new(model);
     let mut mode = vec![0.0; model.dim()];
-    lbfgs(model, &mut mode, &Lbfgs::default(), Control::default())?;
-    let precision = precision(model, &mode)?;
-    let tangents: Vec<Vec<f64>> = (0..DRAWS)
-        .map(|index| {
-            let mut v = vec![0.0; model.dim()];
-            fill_normal(&mut stream(1, Purpose::Draw, index), &mut v);
-            precision.sqrt_solve(&mut v);
-            v
-        })
-        .collect();
+    lbfgs(&*model, &mut mode, &Lbfgs::default(), Control::default())?;
+    let gaussian =
+        Arc::new(Gaussian::at_minimum(&*model, &mode, HessianSearch::default(), Control::default())?);
     // Rows of the identity: their inverse quadratic forms are the variances.
-    let variances = precision.inverse_quadratic(&mut [1.0, 0.0, 0.0, 1.0], 2);
-    let (mean, deviation) = moments(&grid(model, &mode, [variances[0].sqrt(), variances[1].sqrt()]));
+    let variances = gaussian.precision().inverse_quadratic(&mut [1.0, 0.0, 0.0, 1.0], 2);
+    let (mean, deviation) = moments(&grid(&model, &mode, [variances[0].sqrt(), variances[1].sqrt()]));
     let mut rows = vec![Row { name: "exact (grid)".into(), mean, deviation, virial: None }];
 
-    let straight: Vec<[f64; 2]> = tangents.iter().map(|v| [mode[0] + v[0], mode[1] + v[1]]).collect();
-    rows.push(row(model, &mode, "Laplace".into(), &straight));
+    let mut add = |name: &str, config: PosteriorConfig| -> Result<()> {
+        let posterior = Posterior::new(model.clone(), gaussian.clone(), config)?;
+        let set = posterior.sample(1, DRAWS, Control::default())?;
+        let points: Vec<_> = set.draws.iter().map(|draw| (1.0, [draw.theta[0], draw.theta[1]])).collect();
+        let (mean, deviation) = moments(&points);
+        let virial = Some(posterior.virial_ratio(&set.thetas())?);
+        rows.push(Row { name: format!("{name} ({} of {DRAWS})", points.len()), mean, deviation, virial });
+        Ok(())
+    };
+    add("la", PosteriorConfig::new(Method::La))?;
     for strength in STRENGTHS {
-        let mut ends = Vec::with_capacity(tangents.len());
-        for v in &tangents {
-            let geodesic =
-                exponential_map(model, strength, &Integrator::default(), &mode, v, 0, Control::default())?;
-            // A geodesic that did not finish is no draw; here all of them finish.
-            if geodesic.status == Status::Reached {
-                ends.push([geodesic.end[0], geodesic.end[1]]);
-            }
-        }
-        let name = format!("geodesics, a = {strength} ({} of {DRAWS})", ends.len());
-        rows.push(row(model, &mode, name, &ends));
+        let config =
+            PosteriorConfig { strength: Strength::Fixed(strength), ..PosteriorConfig::paper(Method::RiemLa) };
+        add(&format!("riem-la, a = {strength}"), config)?;
     }
+    add("riem-la, default", PosteriorConfig::new(Method::RiemLa))?;
     Ok(rows)
 }
 
 /// The whole report.
 pub fn run() -> Result<String> {
     let mut out = format!("{:<32}{:>18}{:>22}{:>10}\n", "", "mean", "standard deviation", "virial");
-    for row in compare(&Logistic::generate(20, 0.1, 1))? {
+    for row in compare(Logistic::generate(20, 0.1, 1))? {
         let virial = row.virial.map_or("-".into(), |v| format!("{v:.3}"));
         let pair = |p: [f64; 2]| format!("{:.3}, {:.3}", p[0], p[1]);
         let _ =

@@ -11,27 +11,28 @@
 //! use riemla::data::toy::two_moons;
 //! use riemla::nn::{Activation, Network, NetworkSpec};
 //! use riemla::objective::{Likelihood, NetworkLoss, Prior};
-//! use riemla::posterior::{Control, Method, Posterior, PosteriorConfig};
-//! use riemla::predict::{Forward, monte_carlo};
-//! use riemla::train::{Lbfgs, lbfgs, silent};
+//! use riemla::posterior::{Method, Posterior, PosteriorConfig};
+//! use riemla::train::{Lbfgs, lbfgs};
+//! use riemla::Control;
 //!
-//! let data = Arc::new(two_moons(60, 0.2, 1)?);
+//! let data = two_moons(60, 0.2, 1)?;
 //! let network = Arc::new(Network::new(&NetworkSpec::mlp(&[2, 8, 2], Activation::Tanh))?);
 //! let prior = Prior::isotropic(1.0, network.dim())?;
-//! let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Categorical, prior)?;
+//! let loss = NetworkLoss::new(network.clone(), data, Likelihood::Categorical, prior)?;
 //!
 //! let mut theta = network.initialize(1);
-//! lbfgs(&loss, &mut theta, &Lbfgs::default(), &mut silent)?;
-//! let laplace = Arc::new(Laplace::fit(&loss, &theta, &LaplaceConfig::default())?);
+//! lbfgs(&loss, &mut theta, &Lbfgs::default(), Control::default())?;
+//! let laplace = Laplace::fit(&loss, &theta, &LaplaceConfig::default(), Control::default())?;
 //!
-//! let config = PosteriorConfig::new(Method::RiemLa);
-//! let posterior = Posterior::new(&loss, data.clone(), laplace, config)?;
-//! let samples = posterior.sample(7, 10, Control::default());
-//! let prediction = monte_carlo(&network, Likelihood::Categorical, &samples.thetas(), Forward::Exact, &[0.0, 0.5])?;
+//! let posterior = Posterior::of_network(&loss, &laplace, PosteriorConfig::new(Method::RiemLa))?;
+//! let samples = posterior.sample(7, 10, Control::default())?;
+//! let prediction = posterior.predict(&samples.thetas(), &[0.0, 0.5])?;
 //! let classes = prediction.classes().expect("a classification");
 //! assert!((classes.probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-12);
 //! # Ok::<(), riemla::Error>(())
 //! ```
+//!
+//! A model need not be a network: see [`posterior::Model`].
 
 pub mod compare;
 mod control;

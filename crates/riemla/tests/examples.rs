@@ -51,16 +51,16 @@ fn logistic_regression_obeys_the_law() {
 
 #[test]
 fn a_stronger_metric_gives_narrower_draws_and_all_geodesics_finish() {
-    let rows = compare(&Logistic::generate(20, 0.1, 1)).unwrap();
+    let rows = compare(Logistic::generate(20, 0.1, 1)).unwrap();
     // Exact, Laplace, then the strengths 1, 0.3, 0.1: from Laplace down the list, weaker is wider.
     for k in 0..2 {
         let spread: Vec<f64> = rows.iter().map(|row| row.deviation[k]).collect();
         assert!(spread[2] < spread[3] && spread[3] < spread[4] && spread[4] < spread[1], "{spread:?}");
     }
-    for row in &rows[2..] {
+    for row in &rows[1..] {
         assert!(row.name.contains("(1000 of 1000)"), "{}", row.name);
     }
-    let virial: Vec<f64> = rows[1..].iter().filter_map(|row| row.virial).collect();
+    let virial: Vec<f64> = rows[1..5].iter().filter_map(|row| row.virial).collect();
     assert!(virial[0] > virial[3] && virial[3] > virial[2] && virial[2] > virial[1], "{virial:?}");
 }
 
@@ -68,5 +68,5 @@ fn a_stronger_metric_gives_narrower_draws_and_all_geodesics_finish() {
 fn both_reports_are_complete() {
     let banana = banana_density::run().unwrap();
     assert_eq!(banana.lines().count(), 1 + 2 * VELOCITIES.len() + 3 + 11);
-    assert_eq!(logistic_regression::run().unwrap().lines().count(), 6);
+    assert_eq!(logistic_regression::run().unwrap().lines().count(), 7);
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// From the lowest line to the highest. Modules on one line do not know each other.
 const LINES: [&[&str]; 10] = [
     &["error", "strict", "random"],
-    &["linalg"],
+    &["linalg", "control"],
     &["nn", "data", "ode", "score", "compare"],
     &["objective"],
     &["train"],
@@ -20,7 +20,7 @@ const LINES: [&[&str]; 10] = [
 
 /// Leaves: useful without the rest of the library, so they know even less than their line allows.
 const LEAVES: [(&str, &[&str]); 3] =
-    [("ode", &["error", "linalg"]), ("score", &["error", "random"]), ("compare", &["error"])];
+    [("ode", &["error", "control", "linalg"]), ("score", &["error", "random"]), ("compare", &["error"])];
 
 /// What pure computation has no use for: printing, clocks, hidden randomness, the environment.
 const FORBIDDEN: [&str; 8] =
@@ -85,9 +85,9 @@ fn imports(code: &str) -> BTreeSet<String> {
             found.insert(first_word(rest).to_string());
         }
     }
-    for alias in ["Error", "Result"] {
+    for (alias, module) in [("Error", "error"), ("Result", "error"), ("Control", "control")] {
         if found.remove(alias) {
-            found.insert("error".into());
+            found.insert(module.into());
         }
     }
     found.remove("");

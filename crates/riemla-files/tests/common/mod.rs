@@ -45,9 +45,9 @@ pub fn posterior(structure: Structure, subset: Subset) -> SavedPosterior {
     let network = Arc::new(Network::new(&model.network).unwrap());
     let data = two_moons(30, 0.2, 1).unwrap();
     let prior = Prior::new(&model.prior_precision, &network).unwrap();
-    let loss = NetworkLoss::new(network, &data, model.likelihood, prior).unwrap();
+    let loss = NetworkLoss::new(network, data.clone(), model.likelihood, prior).unwrap();
     let config = LaplaceConfig { structure, subset, ..LaplaceConfig::default() };
-    let laplace = Laplace::fit(&loss, &model.theta, &config).unwrap();
+    let laplace = Laplace::fit(&loss, &model.theta, &config, riemla::Control::default()).unwrap();
     let training = TrainingData { validation: Some(data.select(&[3, 1]).unwrap()), train: data };
     SavedPosterior { model, config, laplace, data: Some(training) }
 }

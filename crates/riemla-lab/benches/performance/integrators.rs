@@ -57,7 +57,7 @@ impl Family {
     fn new(banana: &Banana, (linearized, optimized): (bool, bool), strength: f64, count: u64) -> Self {
         let laplace = banana.laplace(optimized);
         let loss = laplace.loss(&banana.loss).unwrap();
-        let start = laplace.gaussian.theta().clone();
+        let start = laplace.gaussian.theta().to_vec();
         let objective: Box<dyn TwiceDifferentiable + Send> =
             if linearized { Box::new(LinearizedLoss::new(loss, &start).unwrap()) } else { Box::new(loss) };
         let tangents: Vec<Vec<f64>> =

@@ -8,7 +8,7 @@ use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::data::Dataset;
 use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
-use riemla::train::{GradientDescent, Schedule, gradient_descent, silent};
+use riemla::train::{GradientDescent, Schedule, gradient_descent};
 
 pub struct Banana {
     pub data: Arc<Dataset>,
