@@ -107,11 +107,9 @@ fn ggn_by_tangents(loss: &NetworkLoss, theta: &[f64], n: usize, seed: u64) -> Ma
             tangents.output().to_vec()
         })
         .collect();
-    let mut scratch = vec![0.0; (network.outputs() + 1) * n];
     let mut ggn = Matrix::zeros(theta.len(), theta.len());
     for (k, column) in columns.iter().enumerate() {
-        let mut product = vec![0.0; column.len()];
-        loss.likelihood().rule().hessian_product(n, values.output(), column, &mut product, &mut scratch);
+        let product = loss.likelihood().hessian_product(n, values.output(), column);
         for (l, other) in columns.iter().enumerate() {
             ggn.column_mut(k)[l] = dot(other, &product);
         }

@@ -7,29 +7,59 @@ use faer::{Accum, MatMut, MatRef, Par};
 use super::simd::clear_upper_registers;
 
 /// A read-only column-major view.
-pub type View<'a> = MatRef<'a, f64>;
+#[derive(Clone, Copy)]
+pub struct View<'a>(pub(super) MatRef<'a, f64>);
 /// A mutable column-major view.
-pub type ViewMut<'a> = MatMut<'a, f64>;
+pub struct ViewMut<'a>(pub(super) MatMut<'a, f64>);
+
+impl<'a> View<'a> {
+    /// The transpose, without moving an entry.
+    pub fn transpose(self) -> View<'a> {
+        View(self.0.transpose())
+    }
+
+    /// Rows `start` to `start + count`.
+    pub fn subrows(self, start: usize, count: usize) -> View<'a> {
+        View(self.0.subrows(start, count))
+    }
+
+    /// Columns `start` to `start + count`.
+    pub fn subcols(self, start: usize, count: usize) -> View<'a> {
+        View(self.0.subcols(start, count))
+    }
+}
+
+impl<'a> ViewMut<'a> {
+    /// Rows `start` to `start + count`.
+    pub fn subrows_mut(self, start: usize, count: usize) -> ViewMut<'a> {
+        ViewMut(self.0.subrows_mut(start, count))
+    }
+
+    /// Takes the entries of a matrix of the same size.
+    pub fn copy_from(mut self, other: View<'_>) {
+        self.0.copy_from(other.0);
+    }
+}
 
 /// Views a slice as a `rows × cols` column-major matrix.
 pub fn view(data: &[f64], rows: usize, cols: usize) -> View<'_> {
-    MatRef::from_column_major_slice(data, rows, cols)
+    View(MatRef::from_column_major_slice(data, rows, cols))
 }
 
 /// Views a mutable slice as a `rows × cols` column-major matrix.
 pub fn view_mut(data: &mut [f64], rows: usize, cols: usize) -> ViewMut<'_> {
-    MatMut::from_column_major_slice_mut(data, rows, cols)
+    ViewMut(MatMut::from_column_major_slice_mut(data, rows, cols))
 }
 
 /// C ← C + alpha·A·B.
 pub fn add_product(c: ViewMut<'_>, alpha: f64, a: View<'_>, b: View<'_>) {
-    matmul::matmul(c, Accum::Add, a, b, alpha, Par::Seq);
+    matmul::matmul(c.0, Accum::Add, a.0, b.0, alpha, Par::Seq);
     clear_upper_registers();
 }
 
 /// C ← A·B.
 pub fn set_product(c: ViewMut<'_>, a: View<'_>, b: View<'_>) {
-    matmul::matmul(c, Accum::Replace, a, b, 1.0, Par::Seq);
+    matmul::matmul(c.0, Accum::Replace, a.0, b.0, 1.0, Par::Seq);
     clear_upper_registers();
 }
 
@@ -37,7 +67,17 @@ pub fn set_product(c: ViewMut<'_>, a: View<'_>, b: View<'_>) {
 pub fn add_gram_lower(c: ViewMut<'_>, a: View<'_>) {
     let rectangle = BlockStructure::Rectangular;
     let lower = BlockStructure::TriangularLower;
-    matmul::triangular::matmul(c, lower, Accum::Add, a.transpose(), rectangle, a, rectangle, 1.0, Par::Seq);
+    matmul::triangular::matmul(
+        c.0,
+        lower,
+        Accum::Add,
+        a.0.transpose(),
+        rectangle,
+        a.0,
+        rectangle,
+        1.0,
+        Par::Seq,
+    );
     clear_upper_registers();
 }
 

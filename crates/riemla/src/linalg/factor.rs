@@ -29,7 +29,7 @@ impl Cholesky {
             value,
             remedy: remedy.into(),
         };
-        let llt = matrix.view().llt(Side::Lower).map_err(|failure| {
+        let llt = matrix.view().0.llt(Side::Lower).map_err(|failure| {
             let faer::linalg::solvers::LltError::NonPositivePivot { index } = failure;
             error(index, failing_pivot(matrix, index))
         })?;
@@ -76,7 +76,7 @@ impl Cholesky {
 
     /// B ← L⁻¹B for `columns` right-hand sides stored one after the other.
     pub fn solve_lower_many(&self, b: &mut [f64], columns: usize) {
-        let b = view_mut(b, self.dim(), columns);
+        let b = view_mut(b, self.dim(), columns).0;
         solve_lower_triangular_in_place(self.factor.as_ref(), b, faer::Par::Seq);
         super::simd::clear_upper_registers();
     }
@@ -90,7 +90,7 @@ impl Cholesky {
             let mut columns = Matrix::zeros(rows, count);
             columns.add_diagonal(std::iter::repeat_n(1.0, count));
             let trailing = self.factor.as_ref().submatrix(start, start, rows, rows);
-            solve_lower_triangular_in_place(trailing, columns.view_mut(), faer::Par::Seq);
+            solve_lower_triangular_in_place(trailing, columns.view_mut().0, faer::Par::Seq);
             super::simd::clear_upper_registers();
             (0..count).map(|j| super::vector::dot(columns.column(j), columns.column(j))).collect::<Vec<f64>>()
         };
@@ -100,14 +100,14 @@ impl Cholesky {
 
     /// b ← L⁻ᵀb.
     pub fn solve_upper(&self, b: &mut [f64]) {
-        let b = view_mut(b, self.dim(), 1);
+        let b = view_mut(b, self.dim(), 1).0;
         solve_upper_triangular_in_place(self.factor.transpose(), b, faer::Par::Seq);
         super::simd::clear_upper_registers();
     }
 
     /// out ← L·Lᵀ·x.
     pub fn mul(&self, x: &[f64], out: &mut [f64]) {
-        let x = super::dense::view(x, self.dim(), 1);
+        let x = super::dense::view(x, self.dim(), 1).0;
         let half = self.factor.transpose() * x;
         let full = &self.factor * half;
         for (o, v) in out.iter_mut().zip(full.col(0).iter()) {
@@ -134,18 +134,18 @@ fn failing_pivot(matrix: &Matrix, index: usize) -> f64 {
     if index == 0 {
         return diagonal;
     }
-    let leading = matrix.view().submatrix(0, 0, index, index);
+    let leading = matrix.view().0.submatrix(0, 0, index, index);
     let Ok(llt) = leading.llt(Side::Lower) else { return diagonal };
     let row: Vec<f64> = (0..index).map(|j| matrix[(index, j)]).collect();
     let mut solved = row.clone();
-    llt.solve_in_place(view_mut(&mut solved, index, 1));
+    llt.solve_in_place(view_mut(&mut solved, index, 1).0);
     diagonal - row.iter().zip(&solved).map(|(a, b)| a * b).sum::<f64>()
 }
 
 /// Eigenvalues in ascending order of a symmetric matrix (its lower triangle is read).
 pub fn symmetric_eigenvalues(what: &str, matrix: &Matrix) -> Result<Vec<f64>> {
     crate::error::check_finite(what, matrix.as_slice())?;
-    let values = matrix.view().self_adjoint_eigenvalues(Side::Lower);
+    let values = matrix.view().0.self_adjoint_eigenvalues(Side::Lower);
     super::simd::clear_upper_registers();
     values.map_err(|_| Error::Unsupported(format!("{what}: the eigenvalue iteration did not converge")))
 }
@@ -167,7 +167,7 @@ impl SymmetricEigen {
         if n == 0 {
             return Ok(Self { values: Vec::new(), vectors: matrix.clone() });
         }
-        let eigen = matrix.view().self_adjoint_eigen(Side::Lower);
+        let eigen = matrix.view().0.self_adjoint_eigen(Side::Lower);
         super::simd::clear_upper_registers();
         let eigen = eigen
             .map_err(|_| Error::Unsupported(format!("{what}: the eigenvalue iteration did not converge")))?;

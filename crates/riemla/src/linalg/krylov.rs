@@ -8,7 +8,7 @@
 
 use rayon::prelude::*;
 
-use super::dense::{Matrix, set_product, view};
+use super::dense::{Matrix, View, set_product, view};
 use super::factor::SymmetricEigen;
 use super::vector::{axpy, dot, norm, scale};
 use crate::Result;
@@ -221,8 +221,8 @@ impl Subspace {
     fn outside(&self, ritz: &SymmetricEigen, count: usize) -> Matrix {
         let (m, rest) = (self.expanded, self.columns - self.expanded);
         let mut outside = Matrix::zeros(rest, count);
-        let coupling = self.projected.view().submatrix(m, 0, rest, m);
-        set_product(outside.view_mut(), coupling, descending(ritz, count).view());
+        let coupling = self.projected.view().0.submatrix(m, 0, rest, m);
+        set_product(outside.view_mut(), View(coupling), descending(ritz, count).view());
         outside
     }
 

@@ -12,7 +12,10 @@ mod passes;
 mod spec;
 
 pub use batch::{pack, unpack};
-pub use layer::{Activation, At, Layer};
+pub use layer::Activation;
+pub(crate) use layer::At;
+#[cfg(test)]
+pub(crate) use layer::Layer;
 pub use network::{Network, Parameter};
 pub use passes::{Adjoint, Trace};
 pub use spec::{LayerSpec, NetworkSpec, Shape};

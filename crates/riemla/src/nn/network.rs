@@ -117,7 +117,7 @@ impl Network {
     }
 
     /// Every layer with the range of its parameters, empty for layers without.
-    pub fn layers(&self) -> impl Iterator<Item = (&dyn Layer, Range<usize>)> {
+    pub(crate) fn layers(&self) -> impl Iterator<Item = (&dyn Layer, Range<usize>)> {
         self.layers.iter().map(|layer| &**layer).zip(self.ranges.iter().cloned())
     }
 

@@ -10,7 +10,10 @@ mod probe;
 mod restricted;
 
 pub(crate) use blocks::block_samples;
-pub use likelihood::{BlockTargets, Likelihood, OutputLoss};
+pub(crate) use likelihood::BlockTargets;
+pub use likelihood::Likelihood;
+#[cfg(test)]
+pub(crate) use likelihood::OutputLoss;
 pub use linearized::LinearizedLoss;
 pub use network_loss::NetworkLoss;
 pub(crate) use pool::Pool;

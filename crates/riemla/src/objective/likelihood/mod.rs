@@ -23,7 +23,7 @@ pub enum BlockTargets {
 /// outputs f (outputs × n, samples contiguous), summed over samples.
 ///
 /// Λ is its Hessian in the outputs, block diagonal over samples. `scratch` has room for
-/// (outputs + 1) × n numbers. Law: [`crate::testing::check_likelihood`].
+/// (outputs + 1) × n numbers. Law: `testing/likelihoods.rs`.
 pub trait OutputLoss: Send + Sync {
     /// Returns the loss and writes ∂loss/∂f.
     fn loss(
@@ -68,8 +68,16 @@ pub enum Likelihood {
 }
 
 impl Likelihood {
+    /// Λd of `n` samples: the Hessian of −log p(y | f) in the outputs f times d, both outputs × n with
+    /// samples contiguous. For these likelihoods it does not depend on the targets.
+    pub fn hessian_product(&self, n: usize, f: &[f64], d: &[f64]) -> Vec<f64> {
+        let mut product = vec![0.0; d.len()];
+        self.rule().hessian_product(n, f, d, &mut product, &mut vec![0.0; f.len() + n]);
+        product
+    }
+
     /// The functions of this likelihood.
-    pub fn rule(&self) -> Box<dyn OutputLoss> {
+    pub(crate) fn rule(&self) -> Box<dyn OutputLoss> {
         match self {
             Likelihood::Categorical => Box::new(categorical::Categorical),
             Likelihood::Bernoulli => Box::new(bernoulli::Bernoulli),

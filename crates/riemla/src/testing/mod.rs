@@ -1,12 +1,16 @@
 //! The laws of the contracts as reusable checks. They panic with the numbers when a law is broken.
 //!
-//! Call them in the tests of your own [`Objective`], [`Metric`], [`Precision`] or [`Layer`].
+//! Call them in the tests of your own [`Objective`], [`Metric`] or [`Precision`].
+
+#[cfg(test)]
+mod layers;
+#[cfg(test)]
+mod likelihoods;
 
 use crate::curvature::Precision;
 use crate::geometry::Metric;
 use crate::linalg::vector::{axpy, dot, norm};
-use crate::nn::{At, Layer};
-use crate::objective::{BlockTargets, Objective, OutputLoss, TwiceDifferentiable};
+use crate::objective::{Objective, TwiceDifferentiable};
 use crate::random::{Purpose, Rng, fill_normal, stream};
 
 fn normals(rng: &mut Rng, len: usize) -> Vec<f64> {
@@ -33,130 +37,6 @@ pub fn assert_vectors(what: &str, a: &[f64], b: &[f64], tolerance: f64, floor: f
 fn difference(f: impl Fn(f64) -> Vec<f64>, h: f64) -> Vec<f64> {
     let (plus, minus) = (f(h), f(-h));
     plus.iter().zip(&minus).map(|(p, m)| (p - m) / (2.0 * h)).collect()
-}
-
-/// The law of a layer: adjoint identity, and all derivatives agree with finite differences.
-///
-/// `x` is an input block of `n` samples; for layers that are not smooth it should be away from
-/// their kinks.
-pub fn check_layer(layer: &dyn Layer, n: usize, params: &[f64], x: &[f64], seed: u64) {
-    let mut rng = stream(seed, Purpose::Data, 9);
-    let outputs = layer.output().len() * n;
-    let forward = |params: &[f64], x: &[f64]| {
-        let mut y = vec![f64::NAN; outputs];
-        layer.forward(n, params, x, &mut y);
-        y
-    };
-    let y = forward(params, x);
-    let at = At { n, params, x, y: &y };
-    let (v, dx) = (normals(&mut rng, params.len()), normals(&mut rng, x.len()));
-    let d2x = normals(&mut rng, x.len());
-    let (u, du) = (normals(&mut rng, outputs), normals(&mut rng, outputs));
-
-    let mut dy = vec![f64::NAN; outputs];
-    layer.tangent(at, &v, Some(&dx), &mut dy);
-    let h = 1e-5;
-    let by_difference = difference(|t| forward(&shifted(params, t, &v), &shifted(x, t, &dx)), h);
-    assert_vectors("tangent", &dy, &by_difference, 1e-7, 1.0);
-
-    let tangent_at = |t: f64| {
-        let (params, x) = (shifted(params, t, &v), shifted(&shifted(x, t, &dx), t * t, &d2x));
-        let y = forward(&params, &x);
-        let mut out = vec![0.0; outputs];
-        let velocity = shifted(&dx, 2.0 * t, &d2x);
-        layer.tangent(At { n, params: &params, x: &x, y: &y }, &v, Some(&velocity), &mut out);
-        out
-    };
-    let mut d2y = vec![f64::NAN; outputs];
-    layer.second(at, &v, Some(&dx), Some(&d2x), &mut d2y);
-    let half: Vec<f64> = difference(tangent_at, h).iter().map(|d| 0.5 * d).collect();
-    assert_vectors("second Taylor coefficient", &d2y, &half, 1e-7, 1.0);
-
-    let pull = |params: &[f64], x: &[f64], u: &[f64]| {
-        let y = forward(params, x);
-        let mut x_adjoint = vec![f64::NAN; x.len()];
-        let mut gradient = vec![0.0; params.len()];
-        layer.backward(At { n, params, x, y: &y }, u, Some(&mut x_adjoint), Some(&mut gradient));
-        [x_adjoint, gradient].concat()
-    };
-    let pulled = pull(params, x, &u);
-    let (left, right) = (dot(&u, &dy), dot(&pulled, &[dx.clone(), v.clone()].concat()));
-    assert_vectors("adjoint identity <u, Jv> = <J'u, v>", &[left], &[right], 1e-11, 1.0);
-
-    let mut dx_adjoint = vec![f64::NAN; x.len()];
-    let mut d_gradient = vec![0.0; params.len()];
-    layer.backward_tangent(at, &v, Some(&dx), &u, &du, Some(&mut dx_adjoint), &mut d_gradient);
-    let moved = difference(|t| pull(&shifted(params, t, &v), &shifted(x, t, &dx), &shifted(&u, t, &du)), h);
-    assert_vectors("tangent of the reverse pass", &[dx_adjoint, d_gradient].concat(), &moved, 1e-7, 1.0);
-
-    let mut rows = vec![f64::NAN; params.len() * n];
-    layer.per_sample_gradient(at, &u, &mut rows);
-    let summed: Vec<f64> = rows.chunks_exact(n).map(|row| row.iter().sum()).collect();
-    assert_vectors("sum of per-sample gradients", &summed, &pulled[x.len()..], 1e-11, 1.0);
-    check_patches(layer, at);
-}
-
-/// The law of patches: W·p_t + b at every position is the output.
-fn check_patches(layer: &dyn Layer, at: At<'_>) {
-    let Some(positions) = layer.positions() else { return };
-    let (n, fan_in) = (at.n, layer.fan_in());
-    let outputs = at.y.len() / (positions * n);
-    let (weights, bias) = at.params.split_at(outputs * fan_in);
-    let mut patch = vec![f64::NAN; fan_in * n];
-    let mut rebuilt = vec![f64::NAN; at.y.len()];
-    for t in 0..positions {
-        layer.patch(n, at.x, t, &mut patch);
-        for o in 0..outputs {
-            let y = &mut rebuilt[(o * positions + t) * n..][..n];
-            y.fill(bias.get(o).copied().unwrap_or(0.0));
-            for (w, p) in weights[o * fan_in..][..fan_in].iter().zip(patch.chunks_exact(n)) {
-                axpy(*w, p, y);
-            }
-        }
-    }
-    assert_vectors("output from patches", &rebuilt, at.y, 1e-12, 1.0);
-}
-
-/// The law of a likelihood: residual, Λ and the third product are its derivatives, and Λ = SSᵀ.
-pub fn check_likelihood(rule: &dyn OutputLoss, n: usize, outputs: usize, targets: &BlockTargets, seed: u64) {
-    let mut rng = stream(seed, Purpose::Data, 10);
-    let f = normals(&mut rng, outputs * n);
-    let d = normals(&mut rng, outputs * n);
-    let mut scratch = vec![0.0; (outputs + 1) * n];
-    let mut evaluate = |f: &[f64]| {
-        let mut residual = vec![f64::NAN; f.len()];
-        let loss = rule.loss(n, f, targets, &mut residual, &mut scratch);
-        (loss, residual)
-    };
-    let h = 1e-5;
-    let (plus, minus) = (evaluate(&shifted(&f, h, &d)), evaluate(&shifted(&f, -h, &d)));
-    let residual = evaluate(&f).1;
-    assert_vectors("residual", &[dot(&residual, &d)], &[(plus.0 - minus.0) / (2.0 * h)], 1e-7, 1.0);
-    let mut product = vec![f64::NAN; f.len()];
-    rule.hessian_product(n, &f, &d, &mut product, &mut scratch);
-    let by_difference: Vec<f64> = plus.1.iter().zip(&minus.1).map(|(p, m)| (p - m) / (2.0 * h)).collect();
-    assert_vectors("hessian_product", &product, &by_difference, 1e-7, 1.0);
-    let mut product_at = |t: f64| {
-        let mut product = vec![f64::NAN; f.len()];
-        rule.hessian_product(n, &shifted(&f, t, &d), &d, &mut product, &mut scratch);
-        product
-    };
-    let by_difference: Vec<f64> =
-        product_at(h).iter().zip(&product_at(-h)).map(|(p, m)| (p - m) / (2.0 * h)).collect();
-    let mut third = vec![f64::NAN; f.len()];
-    rule.third_product(n, &f, &d, &mut third, &mut scratch);
-    assert_vectors("third_product", &third, &by_difference, 1e-7, 1.0);
-    // Σⱼ Sⱼ(Sⱼᵀd) per sample must be Λd.
-    let mut rebuilt = vec![0.0; f.len()];
-    let mut column = vec![f64::NAN; f.len()];
-    for j in 0..rule.factor_columns(outputs) {
-        rule.factor(n, &f, j, &mut column, &mut scratch);
-        for i in 0..n {
-            let inner: f64 = (0..outputs).map(|c| column[c * n + i] * d[c * n + i]).sum();
-            (0..outputs).for_each(|c| rebuilt[c * n + i] += column[c * n + i] * inner);
-        }
-    }
-    assert_vectors("Λ = SSᵀ", &rebuilt, &product, 1e-11, 1e-3);
 }
 
 /// The law of an objective at a point: value and gradient agree with each other, with finite

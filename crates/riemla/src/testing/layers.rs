@@ -1,0 +1,185 @@
+//! The law of a layer, for every one there is.
+
+use super::{assert_vectors, difference, normals, shifted};
+use crate::linalg::vector::{axpy, dot};
+use crate::nn::{Activation, At, Layer, LayerSpec, Network, NetworkSpec, Shape};
+use crate::random::{Purpose, stream};
+
+/// The law of a layer: adjoint identity, and all derivatives agree with finite differences.
+///
+/// `x` is an input block of `n` samples; for layers that are not smooth it should be away from
+/// their kinks.
+fn check_layer(layer: &dyn Layer, n: usize, params: &[f64], x: &[f64], seed: u64) {
+    let mut rng = stream(seed, Purpose::Data, 9);
+    let outputs = layer.output().len() * n;
+    let forward = |params: &[f64], x: &[f64]| {
+        let mut y = vec![f64::NAN; outputs];
+        layer.forward(n, params, x, &mut y);
+        y
+    };
+    let y = forward(params, x);
+    let at = At { n, params, x, y: &y };
+    let (v, dx) = (normals(&mut rng, params.len()), normals(&mut rng, x.len()));
+    let d2x = normals(&mut rng, x.len());
+    let (u, du) = (normals(&mut rng, outputs), normals(&mut rng, outputs));
+
+    let mut dy = vec![f64::NAN; outputs];
+    layer.tangent(at, &v, Some(&dx), &mut dy);
+    let h = 1e-5;
+    let by_difference = difference(|t| forward(&shifted(params, t, &v), &shifted(x, t, &dx)), h);
+    assert_vectors("tangent", &dy, &by_difference, 1e-7, 1.0);
+
+    let tangent_at = |t: f64| {
+        let (params, x) = (shifted(params, t, &v), shifted(&shifted(x, t, &dx), t * t, &d2x));
+        let y = forward(&params, &x);
+        let mut out = vec![0.0; outputs];
+        let velocity = shifted(&dx, 2.0 * t, &d2x);
+        layer.tangent(At { n, params: &params, x: &x, y: &y }, &v, Some(&velocity), &mut out);
+        out
+    };
+    let mut d2y = vec![f64::NAN; outputs];
+    layer.second(at, &v, Some(&dx), Some(&d2x), &mut d2y);
+    let half: Vec<f64> = difference(tangent_at, h).iter().map(|d| 0.5 * d).collect();
+    assert_vectors("second Taylor coefficient", &d2y, &half, 1e-7, 1.0);
+
+    let pull = |params: &[f64], x: &[f64], u: &[f64]| {
+        let y = forward(params, x);
+        let mut x_adjoint = vec![f64::NAN; x.len()];
+        let mut gradient = vec![0.0; params.len()];
+        layer.backward(At { n, params, x, y: &y }, u, Some(&mut x_adjoint), Some(&mut gradient));
+        [x_adjoint, gradient].concat()
+    };
+    let pulled = pull(params, x, &u);
+    let (left, right) = (dot(&u, &dy), dot(&pulled, &[dx.clone(), v.clone()].concat()));
+    assert_vectors("adjoint identity <u, Jv> = <J'u, v>", &[left], &[right], 1e-11, 1.0);
+
+    let mut dx_adjoint = vec![f64::NAN; x.len()];
+    let mut d_gradient = vec![0.0; params.len()];
+    layer.backward_tangent(at, &v, Some(&dx), &u, &du, Some(&mut dx_adjoint), &mut d_gradient);
+    let moved = difference(|t| pull(&shifted(params, t, &v), &shifted(x, t, &dx), &shifted(&u, t, &du)), h);
+    assert_vectors("tangent of the reverse pass", &[dx_adjoint, d_gradient].concat(), &moved, 1e-7, 1.0);
+
+    let mut rows = vec![f64::NAN; params.len() * n];
+    layer.per_sample_gradient(at, &u, &mut rows);
+    let summed: Vec<f64> = rows.chunks_exact(n).map(|row| row.iter().sum()).collect();
+    assert_vectors("sum of per-sample gradients", &summed, &pulled[x.len()..], 1e-11, 1.0);
+    check_patches(layer, at);
+}
+
+/// The law of patches: W·p_t + b at every position is the output.
+fn check_patches(layer: &dyn Layer, at: At<'_>) {
+    let Some(positions) = layer.positions() else { return };
+    let (n, fan_in) = (at.n, layer.fan_in());
+    let outputs = at.y.len() / (positions * n);
+    let (weights, bias) = at.params.split_at(outputs * fan_in);
+    let mut patch = vec![f64::NAN; fan_in * n];
+    let mut rebuilt = vec![f64::NAN; at.y.len()];
+    for t in 0..positions {
+        layer.patch(n, at.x, t, &mut patch);
+        for o in 0..outputs {
+            let y = &mut rebuilt[(o * positions + t) * n..][..n];
+            y.fill(bias.get(o).copied().unwrap_or(0.0));
+            for (w, p) in weights[o * fan_in..][..fan_in].iter().zip(patch.chunks_exact(n)) {
+                axpy(*w, p, y);
+            }
+        }
+    }
+    assert_vectors("output from patches", &rebuilt, at.y, 1e-12, 1.0);
+}
+
+const ACTIVATIONS: [Activation; 6] = [
+    Activation::Tanh,
+    Activation::Sigmoid,
+    Activation::Softplus,
+    Activation::Gelu,
+    Activation::Silu,
+    Activation::Relu,
+];
+
+/// Inputs in (−2, 2), 4/len away from each other and 0.4/len from 0: no ties and no kinks.
+fn spread(len: usize) -> Vec<f64> {
+    let step = (len * 3 / 5..).find(|&s| gcd(s, len) == 1).unwrap();
+    (0..len)
+        .map(|i| 4.0 * (((i * step) % len) as f64 + 0.5 + 0.1 * (len % 2) as f64) / len as f64 - 2.0)
+        .collect()
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Checks the law for `spec` as the first layer of a network, with 1 and with 5 samples.
+fn check_first(input: Shape, spec: LayerSpec) {
+    let mut layers = vec![spec];
+    if let Shape::Image { .. } = input {
+        layers.push(LayerSpec::Flatten);
+    }
+    layers.push(LayerSpec::Linear { outputs: 1, bias: true });
+    let network = Network::new(&NetworkSpec { input, layers }).unwrap();
+    let (layer, range) = network.layers().next().unwrap();
+    for n in [1, 5] {
+        check_layer(
+            layer,
+            n,
+            &normals(&mut stream(3, Purpose::Data, 0), range.len()),
+            &spread(n * input.len()),
+            4,
+        );
+    }
+}
+
+const IMAGE: Shape = Shape::Image { channels: 2, height: 6, width: 5 };
+
+#[test]
+fn linear_layers() {
+    for (inputs, outputs, bias) in [(1, 1, true), (3, 4, true), (17, 2, false), (2, 33, true)] {
+        check_first(Shape::Features(inputs), LayerSpec::Linear { outputs, bias });
+    }
+}
+
+#[test]
+fn convolutions() {
+    // Kernel, stride, padding; one by one, strided, padded, not square, as large as the image.
+    let cases = [
+        ([1, 1], [1, 1], [0, 0]),
+        ([3, 3], [1, 1], [1, 1]),
+        ([3, 2], [2, 1], [0, 1]),
+        ([2, 5], [1, 3], [1, 2]),
+        ([6, 5], [1, 1], [0, 0]),
+        ([3, 3], [2, 2], [2, 0]),
+        ([1, 1], [2, 3], [1, 1]),
+    ];
+    for (kernel, stride, padding) in cases {
+        for (channels, bias) in [(3, true), (1, false)] {
+            check_first(IMAGE, LayerSpec::Conv2d { channels, kernel, stride, padding, bias });
+        }
+    }
+}
+
+#[test]
+fn pooling_and_flatten() {
+    let cases = [
+        ([2, 2], None),
+        ([3, 2], Some([1, 1])),
+        ([3, 3], Some([2, 1])),
+        ([1, 1], None),
+        ([2, 2], Some([3, 3])),
+        ([6, 5], None),
+    ];
+    for (kernel, stride) in cases {
+        check_first(IMAGE, LayerSpec::AveragePool { kernel, stride });
+        check_first(IMAGE, LayerSpec::MaxPool { kernel, stride });
+    }
+    check_first(IMAGE, LayerSpec::Flatten);
+    check_first(Shape::Features(3), LayerSpec::Flatten);
+    check_first(IMAGE, LayerSpec::Identity);
+    check_first(Shape::Features(3), LayerSpec::Identity);
+}
+
+#[test]
+fn activations() {
+    for function in ACTIVATIONS {
+        check_first(Shape::Features(7), LayerSpec::Activation { function });
+        check_first(IMAGE, LayerSpec::Activation { function });
+    }
+}
