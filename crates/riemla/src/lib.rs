@@ -52,11 +52,3 @@ pub mod testing;
 pub mod train;
 
 pub use error::{Error, Result};
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide-library.md")]
-struct Guide;
