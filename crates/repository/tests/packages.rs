@@ -41,7 +41,8 @@ fn sources_include_only_files_of_their_package() {
     let mut count = 0;
     for package in crates() {
         let package = package.canonicalize().expect("a folder");
-        for source in sources(&package.join("src")) {
+        let folders = ["src", "examples"].map(|name| package.join(name));
+        for source in folders.iter().filter(|folder| folder.is_dir()).flat_map(|folder| sources(folder)) {
             let text = fs::read_to_string(&source).expect("reads");
             for name in included(&text) {
                 let target = source.parent().expect("a folder").join(name).canonicalize();
