@@ -334,8 +334,8 @@ fn a_wrong_download_and_no_network_leave_nothing() {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_nothing() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/kmnist");
-    let Ok(images) = fs::read(source.join("t10k-images-idx3-ubyte.gz")) else { return };
+    let Some(source) = riemla_repository::data_directory("a full disk") else { return };
+    let images = fs::read(source.join("kmnist/t10k-images-idx3-ubyte.gz")).expect("reads");
     let scratch = Scratch::new("full");
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" data fetch kmnist --quiet --data-dir \"$1\"";
     let failed = Command::new("sh")
@@ -365,7 +365,7 @@ fn an_experiment_without_a_posterior_to_draw_is_no_success() {
 #[test]
 fn files_of_experiments_are_checked_before_anything_is_written() {
     let folder = tempfile::tempdir().expect("a directory");
-    let good = include_str!("../../../experiments/logistic.toml");
+    let good = include_str!("../../riemla-lab/experiments/logistic.toml");
     for (from, to, words) in [
         ("name = \"logistic\"", "name = \"../logistic\"", "letters, digits"),
         ("methods = [\"map\", \"la\", \"riem-la\"]", "methods = []", "no methods"),

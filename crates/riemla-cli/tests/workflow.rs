@@ -273,12 +273,7 @@ fn every_command_has_a_help_with_an_example() {
 /// part of the repository.
 #[test]
 fn the_uci_files_just_work() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let directory = std::env::var_os("RIEMLA_DATA_DIR").map_or(root, Into::into);
-    if !directory.join("glass.csv").exists() {
-        eprintln!("not run: no UCI files in {} (RIEMLA_DATA_DIR names another place)", directory.display());
-        return;
-    }
+    let Some(directory) = riemla_repository::data_directory("UCI files by the commands") else { return };
     let scratch = Scratch::new();
     for (name, least) in [
         ("vehicle", 0.7),

@@ -1,4 +1,4 @@
-//! The Python example of docs/formats.md, run as it stands there, if Python has safetensors.
+//! The Python example of docs/formats.md, run as it stands there.
 
 mod common;
 
@@ -6,19 +6,16 @@ use std::process::Command;
 
 use common::{DIM, draws, run};
 use riemla_files::samples::write_samples;
+use riemla_repository::python;
 
 #[test]
 fn the_documented_python_lines_read_the_samples() {
-    let python = std::env::var("RIEMLA_PYTHON").unwrap_or("python3".into());
-    let ready = Command::new(&python).args(["-c", "import safetensors.numpy"]).output();
-    if !ready.is_ok_and(|output| output.status.success()) {
-        eprintln!("NOT TESTED: {python} has no safetensors; set RIEMLA_PYTHON");
-        return;
-    }
+    let Some(python) = python("safetensors.numpy", "Python lines of docs/formats.md") else { return };
     let directory = tempfile::tempdir().unwrap();
-    let posterior = directory.path().join("posterior");
-    std::fs::create_dir(&posterior).unwrap();
-    write_samples(&posterior, &run(), &draws(4)).unwrap();
+    // Where `riemla sample` puts them.
+    let samples = directory.path().join("posterior/samples/riem-la");
+    std::fs::create_dir_all(&samples).unwrap();
+    write_samples(&samples, &run(), &draws(4)).unwrap();
     let document = include_str!("../../../docs/formats.md");
     let (_, rest) = document.split_once("```python\n").unwrap();
     let (lines, _) = rest.split_once("```").unwrap();

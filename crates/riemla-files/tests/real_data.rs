@@ -1,20 +1,11 @@
-//! The real data sets, if they are there: shapes and labels as data/MANIFEST.md has them.
+//! The real data sets: shapes and labels as data/MANIFEST.md has them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use riemla_files::encoding::{Encoding, EncodingOptions, Task};
 use riemla_files::idx::{LabelRange, read_idx, read_images};
 use riemla_files::{ReadOptions, read_table};
-
-fn directory() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let found = std::env::var_os("RIEMLA_DATA_DIR").map_or(beside, PathBuf::from);
-    let there = found.join("MANIFEST.md").is_file();
-    if !there {
-        eprintln!("NOT TESTED: no data in {}; set RIEMLA_DATA_DIR", found.display());
-    }
-    there.then_some(found)
-}
+use riemla_repository::data_directory;
 
 /// File name, and the "rows x features" column of the manifest.
 fn manifest(directory: &Path) -> Vec<(String, String)> {
@@ -31,7 +22,7 @@ fn numbers(text: &str) -> Vec<usize> {
 
 #[test]
 fn every_csv_has_the_shape_of_the_manifest_and_encodes() {
-    let Some(directory) = directory() else { return };
+    let Some(directory) = data_directory("shapes of CSV files") else { return };
     let files: Vec<_> = manifest(&directory).into_iter().filter(|(file, _)| file.ends_with(".csv")).collect();
     assert!(files.len() >= 10, "{files:?}");
     for (file, shape) in files {
@@ -56,7 +47,7 @@ fn every_csv_has_the_shape_of_the_manifest_and_encodes() {
 
 #[test]
 fn every_idx_has_the_shape_of_the_manifest() {
-    let Some(directory) = directory() else { return };
+    let Some(directory) = data_directory("shapes of IDX files") else { return };
     let files: Vec<_> = manifest(&directory).into_iter().filter(|(file, _)| file.ends_with(".gz")).collect();
     assert!(files.len() >= 10, "{files:?}");
     for (file, shape) in files {

@@ -39,7 +39,7 @@ fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
 fn npz(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
-        writer.start_file(format!("{name}.npy"), zip::write::FileOptions::default()).unwrap();
+        writer.start_file(format!("{name}.npy"), zip::write::SimpleFileOptions::default()).unwrap();
         writer.write_all(bytes).unwrap();
     }
     writer.finish().unwrap().into_inner()

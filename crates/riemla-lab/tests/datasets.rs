@@ -173,26 +173,21 @@ fn the_registry_is_consistent() {
     }
 }
 
-/// The real files are not part of the repository: checked where they are.
+/// The real files are not part of the repository; the generated sets are always there.
 #[test]
-fn files_that_are_here_load() {
-    // Not relative to the working directory, which is that of the crate in tests.
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let directories = DataDirs::new(Some(&directory));
+fn every_data_set_loads() {
+    let directory = riemla_repository::data_directory("data sets of files load");
+    let directories = DataDirs::new(directory.as_deref());
+    let here = |set: &&DataSet| directory.is_some() || set.files.is_empty();
     let mut loaded_sets = 0;
-    for set in ALL {
-        if let Presence::Unusable(DataError::Missing { .. }) = presence(set, &directories, false) {
-            continue;
-        }
+    for set in ALL.iter().filter(here) {
         let loaded = load(set.name, &directories).unwrap_or_else(|error| panic!("{}: {error}", set.name));
         assert!(loaded.data.inputs().iter().all(|x| x.is_finite()));
         loaded_sets += 1;
         let images = matches!(set.content, Content::Images { .. });
         assert!(!images || loaded.data.inputs().iter().all(|x| (0.0..=1.0).contains(x)), "{}", set.name);
     }
-    let generated = ALL.iter().filter(|set| set.files.is_empty()).count();
-    assert!(loaded_sets >= generated, "the generated ones are always there");
-    assert!(!directory.is_dir() || loaded_sets == ALL.len(), "{loaded_sets} of {} loaded", ALL.len());
+    assert!(loaded_sets > 0, "no data set was loaded");
 }
 
 #[test]

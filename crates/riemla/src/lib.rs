@@ -55,11 +55,3 @@ pub mod train;
 
 pub use control::Control;
 pub use error::{Error, Result};
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/guide-library.md")]
-struct Guide;

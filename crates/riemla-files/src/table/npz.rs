@@ -19,7 +19,8 @@ pub fn read_arrays(mut source: Source) -> Result<Vec<(String, Array)>> {
     let mut left = max_bytes;
     for index in 0..archive.len() {
         let entry = archive.by_index(index).map_err(|error| zip_error(&file, &error))?;
-        let name = entry.name().trim_end_matches(".npy").to_string();
+        let name =
+            entry.name().map_err(|error| zip_error(&file, &error))?.trim_end_matches(".npy").to_string();
         // The limit holds for the whole archive. Reading stops there, whatever the headers say.
         let mut data = Vec::new();
         entry.take(left.saturating_add(1)).read_to_end(&mut data).map_err(|error| {

@@ -68,7 +68,7 @@ fn npy() -> Vec<u8> {
 fn npz() -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for name in ["x.npy", "y.npy"] {
-        writer.start_file(name, zip::write::FileOptions::default()).unwrap();
+        writer.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
         std::io::Write::write_all(&mut writer, &npy()).unwrap();
     }
     writer.finish().unwrap().into_inner()

@@ -6,18 +6,18 @@ use super::{Experiment, ExperimentError, Result};
 
 /// Names and texts: the paper's, in its order, then studies of our own.
 pub const BUILTIN: [(&str, &str); 12] = [
-    ("logistic", include_str!("../../../../experiments/logistic.toml")),
-    ("regression", include_str!("../../../../experiments/regression.toml")),
-    ("regression-gap", include_str!("../../../../experiments/regression-gap.toml")),
-    ("banana", include_str!("../../../../experiments/banana.toml")),
-    ("pinwheel", include_str!("../../../../experiments/pinwheel.toml")),
-    ("uci", include_str!("../../../../experiments/uci.toml")),
-    ("mnist", include_str!("../../../../experiments/mnist.toml")),
-    ("fashion-mnist", include_str!("../../../../experiments/fashion-mnist.toml")),
-    ("ood", include_str!("../../../../experiments/ood.toml")),
-    ("batches", include_str!("../../../../experiments/batches.toml")),
-    ("strength", include_str!("../../../../experiments/strength.toml")),
-    ("strength-mnist", include_str!("../../../../experiments/strength-mnist.toml")),
+    ("logistic", include_str!("../../experiments/logistic.toml")),
+    ("regression", include_str!("../../experiments/regression.toml")),
+    ("regression-gap", include_str!("../../experiments/regression-gap.toml")),
+    ("banana", include_str!("../../experiments/banana.toml")),
+    ("pinwheel", include_str!("../../experiments/pinwheel.toml")),
+    ("uci", include_str!("../../experiments/uci.toml")),
+    ("mnist", include_str!("../../experiments/mnist.toml")),
+    ("fashion-mnist", include_str!("../../experiments/fashion-mnist.toml")),
+    ("ood", include_str!("../../experiments/ood.toml")),
+    ("batches", include_str!("../../experiments/batches.toml")),
+    ("strength", include_str!("../../experiments/strength.toml")),
+    ("strength-mnist", include_str!("../../experiments/strength-mnist.toml")),
 ];
 
 /// The names of the paper's experiments: those that leave the settings of geodesics to the presets.

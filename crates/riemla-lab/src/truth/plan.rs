@@ -10,7 +10,7 @@ use super::density::Density;
 use crate::experiments::{ExperimentError, Problem, Result, Takes};
 
 /// The text that comes with the program.
-const BUILTIN: &str = include_str!("../../../../experiments/truth.toml");
+const BUILTIN: &str = include_str!("../../experiments/truth.toml");
 
 /// What was run, in the output directory. Not among the experiments: it is no table of the paper.
 pub const PLAN_FILE: &str = "truth.toml";
