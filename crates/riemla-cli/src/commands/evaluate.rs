@@ -65,14 +65,13 @@ pub struct Evaluate {
 
 /// Evaluates, prints, writes the page.
 pub fn run(arguments: &Evaluate, quiet: bool) -> anyhow::Result<ExitCode> {
-    let others = arguments
-        .ood
-        .iter()
-        .map(|path| DataFiles { target: arguments.data.target.clone(), ..DataFiles::new(path) });
+    let reading = &arguments.data.reading;
+    let target = &arguments.data.target;
+    let others = arguments.ood.iter().map(|path| DataFiles { target: target.clone(), ..reading.file(path) });
     let config = EvaluateConfig {
         data: arguments.data.files(),
         ood: others.collect(),
-        validation: arguments.validation.clone().map(DataFiles::new),
+        validation: arguments.validation.as_ref().map(|path| reading.file(path)),
         sets: arguments.method.clone(),
         bootstrap: Bootstrap {
             resamples: arguments.resamples as usize,

@@ -9,10 +9,10 @@ use riemla::reference::Reference;
 use riemla_files::RunConfig;
 use riemla_lab::preset::Preset;
 use riemla_lab::report::aligned;
-use riemla_lab::workflow::{DataFiles, SampleConfig, Sampled, sample};
+use riemla_lab::workflow::{SampleConfig, Sampled, sample};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
-use super::shared::positive;
+use super::shared::{ReadingArguments, positive};
 use crate::interrupt::{code, stop_flag};
 use crate::output::{json, print};
 use crate::progress::Bar;
@@ -96,6 +96,9 @@ pub struct Sample {
 
     #[command(flatten)]
     pub reference: ReferenceArguments,
+
+    #[command(flatten)]
+    pub reading: ReadingArguments,
 }
 
 /// One word for all methods.
@@ -211,7 +214,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
         seed: arguments.seed,
         seconds: arguments.seconds,
         name: arguments.name.clone(),
-        data: arguments.data.clone().map(DataFiles::new),
+        data: arguments.data.as_ref().map(|data| arguments.reading.file(data)),
         most_weights: arguments.reference.most_weights(),
     })
 }

@@ -11,7 +11,7 @@ use riemla_files::posterior::TENSORS_FILE;
 use riemla_files::samples::{read_samples, write_samples};
 use riemla_files::spec::parse_model_spec;
 use riemla_files::state_dict::read_state_dict;
-use riemla_files::table::read_table_from;
+use riemla_files::table::{ColumnKinds, read_table_from};
 use riemla_files::tensors::TensorFile;
 use riemla_files::{Existing, Model, ReadOptions, SampleStore, SavedPosterior, Source};
 
@@ -34,12 +34,12 @@ fn subject(name: &'static str, valid: Vec<Vec<u8>>, read: impl Fn(&[u8]) -> bool
 }
 
 fn source(bytes: &[u8]) -> riemla_files::Result<Source> {
-    let options = ReadOptions { max_bytes: 1 << 20, max_columns: 1000 };
+    let options = ReadOptions { max_bytes: 1 << 20, max_columns: 1000, ..ReadOptions::default() };
     Source::from_reader("data", std::io::Cursor::new(bytes.to_vec()), options)
 }
 
 fn is_table(bytes: &[u8]) -> bool {
-    source(bytes).and_then(|source| read_table_from(source, &[])).is_ok()
+    source(bytes).and_then(|source| read_table_from(source, &ColumnKinds::default())).is_ok()
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -51,9 +51,10 @@ pub struct EvaluateConfig {
 pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) -> Result<Evaluation> {
     watch.begin("reading", 0);
     let saved = read_posterior(directory)?;
-    let data = config.data.labelled(&saved.model)?;
-    let others = config.ood.iter().map(|files| files.inputs(&saved.model)).collect::<Result<Vec<_>>>()?;
     let mut notes = Vec::new();
+    let data = config.data.labelled(&saved.model, &mut notes)?;
+    let others = config.ood.iter().map(|files| files.inputs(&saved.model, &mut notes));
+    let others = others.collect::<Result<Vec<_>>>()?;
     let predictors = predictors(directory, &saved, config, &mut notes)?;
     let targets = decoded_targets(data.targets(), predictors[0].1.scale());
     let mut methods: Vec<MethodResult> = Vec::new();
@@ -146,7 +147,7 @@ fn predictors(
     }
     let map = predictor(saved, directory, Method::Map.name())?;
     let mut all = vec![(Method::Map.name().to_string(), Way::Draws(map.clone()))];
-    match held_out(saved, config)? {
+    match held_out(saved, config, notes)? {
         Some(held_out) => {
             let outputs = outputs_of(&map, held_out.inputs())?;
             let temperature = fit_temperature(&outputs, map.likelihood, held_out.targets())?;
@@ -169,9 +170,13 @@ fn predictors(
     Ok(all)
 }
 
-fn held_out(saved: &SavedPosterior, config: &EvaluateConfig) -> Result<Option<Dataset>> {
+fn held_out(
+    saved: &SavedPosterior,
+    config: &EvaluateConfig,
+    notes: &mut Vec<String>,
+) -> Result<Option<Dataset>> {
     match &config.validation {
-        Some(files) => files.labelled(&saved.model).map(Some),
+        Some(files) => files.labelled(&saved.model, notes).map(Some),
         None => Ok(saved.data.as_ref().and_then(|data| data.validation.clone())),
     }
 }
