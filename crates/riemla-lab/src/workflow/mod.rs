@@ -9,6 +9,7 @@ pub mod draws;
 pub mod error;
 pub mod evaluate;
 mod fit;
+mod held_out;
 mod import;
 pub mod input;
 mod inspect;

@@ -13,12 +13,13 @@ use std::path::Path;
 
 use riemla::data::Dataset;
 use riemla::posterior::Method;
-use riemla::predict::{Prediction, Temperature, fit_temperature, outputs};
+use riemla::predict::{Prediction, Temperature, TemperatureStatus, fit_temperature, outputs};
 use riemla::score::Bootstrap;
 use riemla_files::SavedPosterior;
 
 use super::draws::{predictor, set_names};
 use super::error::{Result, WorkflowError};
+use super::held_out::too_few;
 use super::input::DataFiles;
 use super::predictor::{Predictor, decoded};
 use super::sample::read_posterior;
@@ -147,18 +148,8 @@ fn predictors(
     }
     let map = predictor(saved, directory, Method::Map.name())?;
     let mut all = vec![(Method::Map.name().to_string(), Way::Draws(map.clone()))];
-    match held_out(saved, config, notes)? {
-        Some(held_out) => {
-            let outputs = outputs_of(&map, held_out.inputs())?;
-            let temperature = fit_temperature(&outputs, map.likelihood, held_out.targets())?;
-            if temperature.status != riemla::predict::TemperatureStatus::Converged {
-                notes.push(format!("temperature: {}", temperature.status));
-            }
-            all.push((TEMPERATURE.into(), Way::Temperature(map, temperature)));
-        }
-        None => notes.push(
-            "no temperature: it needs rows that were not trained on; give some with --validation".into(),
-        ),
+    if let Some(temperature) = temperature(&map, held_out(saved, config, notes)?, notes)? {
+        all.push((TEMPERATURE.into(), Way::Temperature(map, temperature)));
     }
     for name in [Method::La.name(), Method::LinLa.name()] {
         all.push((name.into(), Way::Draws(predictor(saved, directory, name)?)));
@@ -168,6 +159,29 @@ fn predictors(
         all.push((name.clone(), Way::Draws(predictor(saved, directory, name)?)));
     }
     Ok(all)
+}
+
+/// The temperature that held-out rows ask for; none, with a note, if they are too few to say.
+fn temperature(
+    map: &Predictor,
+    held_out: Option<Dataset>,
+    notes: &mut Vec<String>,
+) -> Result<Option<Temperature>> {
+    let Some(held_out) = held_out else {
+        let note = "no temperature: it needs rows that were not trained on; give some with --validation";
+        notes.push(note.into());
+        return Ok(None);
+    };
+    let outputs = outputs_of(map, held_out.inputs())?;
+    if let Some(reason) = too_few(&outputs, map.likelihood, &held_out) {
+        notes.push(format!("no temperature: {reason}; give more with --validation"));
+        return Ok(None);
+    }
+    let temperature = fit_temperature(&outputs, map.likelihood, held_out.targets())?;
+    if temperature.status != TemperatureStatus::Converged {
+        notes.push(format!("temperature: {}", temperature.status));
+    }
+    Ok(Some(temperature))
 }
 
 fn held_out(

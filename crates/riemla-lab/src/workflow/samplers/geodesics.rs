@@ -3,13 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use riemla::data::Dataset;
+use riemla::nn::Network;
 use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength};
+use riemla::predict::outputs;
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
 use super::{Finished, Keeper, Sampler};
 use crate::strength::settle;
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
+use crate::workflow::held_out::too_few;
 use crate::workflow::sample::{STRENGTH_FILE, SampleConfig, data_of, loss_of};
 
 /// A posterior of the library, before its draws.
@@ -34,6 +38,9 @@ impl Geodesics {
         config: &SampleConfig,
     ) -> Result<Self> {
         let TrainingData { train, validation } = data_of(&saved, config.data.as_ref())?;
+        if let (Strength::HeldOut { .. }, Some(validation)) = (settings.strength, &validation) {
+            check_held_out(&saved, validation)?;
+        }
         let loss = loss_of(&saved, &train)?;
         let laplace = Arc::new(saved.laplace);
         let posterior = Posterior::new(&loss, Arc::new(train), laplace, settings.clone())?;
@@ -67,6 +74,19 @@ impl Geodesics {
             keeper.watch.note(&format!("strength of the metric: {:.4}{status}", found.strength));
         }
         Ok(settled.posterior)
+    }
+}
+
+/// A strength is chosen by as many rows as a temperature, for the same reason.
+fn check_held_out(saved: &SavedPosterior, rows: &Dataset) -> Result<()> {
+    let network = Network::new(&saved.model.network)?;
+    let outputs = outputs(&network, &[&saved.laplace.theta], rows.inputs())?.swap_remove(0);
+    match too_few(&outputs, saved.laplace.likelihood, rows) {
+        None => Ok(()),
+        Some(reason) => Err(WorkflowError::unfit(format!(
+            "a held-out strength would be left to chance: {reason}; hold out more in training (--validation), \
+             or use --strength auto"
+        ))),
     }
 }
 
