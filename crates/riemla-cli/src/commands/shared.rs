@@ -71,16 +71,16 @@ impl ReadingArguments {
 #[derive(Debug, Args)]
 pub struct ColumnArguments {
     /// Columns to leave out, such as row numbers and names
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
     pub ignore: Vec<String>,
 
     /// Columns of categories, even if they look like numbers, such as codes
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
     pub categorical: Vec<String>,
 
     /// What to do about missing values: report them as errors, impute them (mean, or most frequent
     /// category), or impute them and add an input that says so; kept in the model
-    #[arg(long, value_name = "WAY", default_value = "error")]
+    #[arg(long, value_name = "WAY", default_value = "error", requires = "data")]
     pub missing: MissingName,
 }
 
