@@ -56,7 +56,8 @@ pub enum Error {
     },
     /// More bytes, after decompression, than the caller allows.
     #[error(
-        "{file} holds more than {limit} bytes after decompression; raise the limit if this is what you want"
+        "{file} holds more than {limit} bytes after decompression; raise the limit (--max-size) if this is what \
+         you want"
     )]
     TooLarge {
         /// Which file.
@@ -74,7 +75,8 @@ pub enum Error {
     },
     /// A row with another number of fields than the header.
     #[error(
-        "{file}, line {line}: {found} fields, but the header has {expected}; quote fields that contain commas"
+        "{file}, line {line}: {found} fields, but the header has {expected}; quote fields that contain \
+         {delimiter} (--delimiter if something else is between the fields)"
     )]
     Ragged {
         /// Which file.
@@ -85,22 +87,37 @@ pub enum Error {
         expected: usize,
         /// Fields of this row.
         found: usize,
+        /// What fields are separated by.
+        delimiter: String,
     },
-    /// A cell without a value.
-    #[error("{file}, line {line}, column `{column}`: missing value (`{value}`); remove the row or impute it")]
+    /// A feature without a value, in a model that knows nothing of missing values.
+    #[error(
+        "{file}, line {line}, column `{column}`: missing value; fill it in, remove the row, or train with \
+         --missing impute or --missing indicator"
+    )]
     Missing {
         /// Which file.
         file: String,
-        /// Line number, from 1.
+        /// Line number, from 1 (row number for files without lines).
         line: u64,
         /// Name of the column.
         column: String,
-        /// What stands there.
-        value: String,
     },
-    /// NaN or an infinity.
+    /// A cell that cannot be used as it is.
+    #[error("{file}, line {line}, column `{column}`: {problem}")]
+    Cell {
+        /// Which file.
+        file: String,
+        /// Line number, from 1 (row number for files without lines).
+        line: u64,
+        /// Name of the column.
+        column: String,
+        /// What is wrong, and the remedy.
+        problem: String,
+    },
+    /// An infinity.
     #[error(
-        "{file}, line {line}, column `{column}`: `{value}` is not a finite number; remove the row or impute it"
+        "{file}, line {line}, column `{column}`: `{value}` is not a finite number; correct it or remove the row"
     )]
     NotFinite {
         /// Which file.

@@ -9,19 +9,30 @@ use flate2::bufread::MultiGzDecoder;
 use crate::error::name;
 use crate::{Error, Result};
 
-/// Limits of reading.
+/// Limits of reading, and how CSV files are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Most bytes to take from one file, after decompression.
     pub max_bytes: u64,
     /// Most columns of a table.
     pub max_columns: usize,
+    /// How CSV files are written.
+    pub csv: CsvOptions,
+}
+
+/// How CSV files are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CsvOptions {
+    /// What is between the fields; comma, semicolon or tab, whichever fits, if none.
+    pub delimiter: Option<u8>,
+    /// Whether numbers have a decimal comma, and not a point.
+    pub decimal_comma: bool,
 }
 
 impl Default for ReadOptions {
     /// 4 GiB and 100 000 columns.
     fn default() -> Self {
-        Self { max_bytes: 4 << 30, max_columns: 100_000 }
+        Self { max_bytes: 4 << 30, max_columns: 100_000, csv: CsvOptions::default() }
     }
 }
 

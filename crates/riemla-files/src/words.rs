@@ -2,6 +2,9 @@
 
 /// Up to ten names, then the number of those left out.
 pub fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".into();
+    }
     let shown: Vec<String> = names.iter().take(10).map(|name| format!("`{name}`")).collect();
     let more = names.len().saturating_sub(10);
     if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write as _};
 
-use riemla_files::table::read_table_from;
+use riemla_files::table::{ColumnKinds, read_table_from};
 use riemla_files::{Error, ReadOptions, Result, Source, Table};
 use zip::CompressionMethod::{Deflated, Stored};
 use zip::write::SimpleFileOptions;
@@ -25,7 +25,10 @@ fn archive(method: zip::CompressionMethod, arrays: &[(&str, Vec<u8>)]) -> Vec<u8
 
 fn read(bytes: &[u8], max_bytes: u64) -> Result<Table> {
     let options = ReadOptions { max_bytes, ..ReadOptions::default() };
-    read_table_from(Source::from_reader("t.npz", Cursor::new(bytes.to_vec()), options)?, &[])
+    read_table_from(
+        Source::from_reader("t.npz", Cursor::new(bytes.to_vec()), options)?,
+        &ColumnKinds::default(),
+    )
 }
 
 #[test]

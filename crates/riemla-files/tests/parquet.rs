@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use riemla_files::table::{Table, Values, read_table_from};
+use riemla_files::table::{ColumnKinds, Table, Values, read_table_from};
 use riemla_files::{Error, ReadOptions, Source, read_table};
 
 fn path(name: &str) -> PathBuf {
@@ -14,7 +14,10 @@ fn read(name: &str) -> riemla_files::Result<Table> {
 }
 
 fn from_bytes(bytes: Vec<u8>, options: ReadOptions) -> riemla_files::Result<Table> {
-    read_table_from(Source::from_reader("data", std::io::Cursor::new(bytes), options)?, &[])
+    read_table_from(
+        Source::from_reader("data", std::io::Cursor::new(bytes), options)?,
+        &ColumnKinds::default(),
+    )
 }
 
 #[test]
@@ -32,11 +35,12 @@ fn all_writers_give_the_table_of_the_csv_file() {
 }
 
 #[test]
-fn missing_values_and_other_types_are_named() {
-    match read("missing.parquet") {
-        Err(Error::Missing { line: 3, column, value, .. }) => assert_eq!((&*column, &*value), ("a", "null")),
-        other => panic!("{other:?}"),
-    }
+fn missing_values_keep_their_places_and_other_types_are_named() {
+    let table = read("missing.parquet").unwrap();
+    let Values::Numbers(numbers) = &table.column("a").unwrap().values else { panic!("{table:?}") };
+    assert!(numbers[2].is_nan() && [numbers[0], numbers[1], numbers[3]] == [1.0, 2.0, 4.0], "{numbers:?}");
+    assert!(matches!(table.numbers("a"), Err(Error::Cell { line: 3, .. })));
+    assert_eq!(table.column("kind").unwrap().missing(), 0);
     let error = read("times.parquet").unwrap_err().to_string();
     assert!(error.contains("column `when` holds times"), "{error}");
 }

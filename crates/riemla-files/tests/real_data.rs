@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use riemla_files::encoding::{Encoding, EncodingOptions, Task};
+use riemla_files::encoding::{Encoding, EncodingOptions, Tally, Task};
 use riemla_files::idx::{LabelRange, read_idx, read_images};
 use riemla_files::{ReadOptions, read_table};
 use riemla_repository::data_directory;
@@ -35,8 +35,10 @@ fn every_csv_has_the_shape_of_the_manifest_and_encodes() {
         }
         assert_eq!(table.columns.len(), shape[1] + 1, "{file}");
         let task = if file.contains("snelson") { Task::Regression } else { Task::Classification };
-        let encoding = Encoding::fit(&table, &EncodingOptions::new(task)).unwrap();
-        let data = encoding.dataset(&table).unwrap();
+        let (encoding, notes) = Encoding::fit(&table, &EncodingOptions::new(task)).unwrap();
+        let mut tally = Tally::default();
+        let data = encoding.dataset(&table, &mut tally).unwrap();
+        assert!(notes.is_empty() && tally == Tally::default(), "{file}: {notes:?} {tally:?}");
         assert_eq!((data.len(), data.features()), (shape[0], shape[1]), "{file}");
         for j in 0..shape[1] {
             let mean = data.inputs()[j..].iter().step_by(shape[1]).sum::<f64>() / shape[0] as f64;

@@ -2,7 +2,10 @@
 
 mod models;
 
+use std::sync::Arc;
+
 use models::{data, mlp, normals};
+use riemla::Control;
 use riemla::curvature::{
     Laplace, LaplaceConfig, PriorChoice, Subset, empirical_fisher_full, ggn_diagonal, ggn_full,
 };
@@ -11,7 +14,8 @@ use riemla::geometry::{ConstrainedLeapfrog, Geodesic, Integrator, Status, expone
 use riemla::nn::{Activation, LayerSpec, NetworkSpec, Shape};
 use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior, TwiceDifferentiable};
 use riemla::ode::DormandPrince;
-use riemla::predict::{glm, glm_outputs};
+use riemla::posterior::{Method, NetworkOutputs, Outputs as _};
+use riemla::predict::Predictor;
 use riemla::random::{Purpose, stream};
 use riemla::testing::assert_vectors;
 
@@ -23,8 +27,10 @@ fn the_curvature_of_a_batch_stands_for_all_data() {
     let all = data(&network, likelihood, 20, 3);
     let rows = [1, 4, 7, 8, 15];
     let prior = || Prior::isotropic(1.0, network.dim()).unwrap();
-    let batch = NetworkLoss::on_batch(network.clone(), &all, &rows, likelihood, prior()).unwrap();
-    let alone = NetworkLoss::new(network.clone(), &all.select(&rows).unwrap(), likelihood, prior()).unwrap();
+    let batch = NetworkLoss::new(network.clone(), all.clone(), likelihood, prior())
+        .and_then(|loss| loss.on_rows(&rows))
+        .unwrap();
+    let alone = NetworkLoss::new(network.clone(), all.select(&rows).unwrap(), likelihood, prior()).unwrap();
     let theta = normals(9, network.dim());
     let subset = Subset::All.ranges(&network).unwrap();
     // 20 rows for 5: four times the sum over the five.
@@ -43,9 +49,8 @@ fn the_curvature_of_a_batch_stands_for_all_data() {
 #[test]
 fn stratified_batches_give_the_rest_to_the_largest_remainders() {
     let labels: Vec<usize> = (0..20).map(|i| usize::from(i >= 10) + usize::from(i >= 17)).collect();
-    let data = Dataset::classification(vec![0.0; 20], 1, labels.clone()).unwrap();
     for (size, expected) in [(6, [3, 2, 1]), (3, [2, 1, 0]), (13, [6, 5, 2]), (20, [10, 7, 3])] {
-        let rows = draw_batch(&data, size, true, &mut stream(1, Purpose::Batch, 0)).unwrap();
+        let rows = draw_batch(20, Some(&labels), size, &mut stream(1, Purpose::Batch, 0)).unwrap();
         let counts = [0, 1, 2].map(|class| rows.iter().filter(|&&row| labels[row] == class).count());
         assert_eq!(counts, expected, "a batch of {size}");
     }
@@ -68,6 +73,10 @@ impl Objective for Parabola {
     fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
         gradient[0] = CURVATURE * theta[0];
         self.value(theta)
+    }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        Some(self)
     }
 }
 
@@ -92,7 +101,8 @@ fn from_the_minimum(tolerance: f64) -> Vec<(f64, Geodesic)> {
     let leapfrog = ConstrainedLeapfrog::with_tolerance(tolerance);
     let follow = |i| {
         let length = 0.5 * 1.25f64.powi(i);
-        let geodesic = leapfrog.exponential_map(&Parabola, 1.0, &[0.0], &[length], 0).unwrap();
+        let geodesic =
+            leapfrog.exponential_map(&Parabola, 1.0, &[0.0], &[length], 0, Control::default()).unwrap();
         assert_eq!(geodesic.status, Status::Reached);
         (length, geodesic)
     };
@@ -129,7 +139,9 @@ fn the_bound_of_the_loss_is_speed_over_strength() {
     for strength in [0.25, 1.0, 4.0] {
         for integrator in [Integrator::default(), Integrator::DormandPrince(solver)] {
             let v = 50.0 / strength;
-            let geodesic = exponential_map(&Parabola, strength, &integrator, &[0.0], &[v], 0).unwrap();
+            let geodesic =
+                exponential_map(&Parabola, strength, &integrator, &[0.0], &[v], 0, Control::default())
+                    .unwrap();
             let d = geodesic.diagnostics;
             assert!((d.loss_bound * strength / v - 1.0).abs() < 1e-12, "{strength}: {d:?}");
             let rise = d.loss_end - d.loss_start;
@@ -154,12 +166,14 @@ fn closed_form_probabilities_are_close_to_the_integral() {
     let network = models::network(&NetworkSpec { input: Shape::Features(1), layers });
     let data = Dataset::classification(vec![0.5, -0.5, 0.4], 1, vec![1, 0, 1]).unwrap();
     let prior = Prior::isotropic(0.5, 1).unwrap();
-    let loss = NetworkLoss::new(network.clone(), &data, Likelihood::Bernoulli, prior).unwrap();
+    let loss = NetworkLoss::new(network.clone(), data.clone(), Likelihood::Bernoulli, prior).unwrap();
     let config = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
-    let laplace = Laplace::fit(&loss, &[0.9], &config).unwrap();
+    let laplace = Laplace::fit(&loss, &[0.9], &config, Control::default()).unwrap();
     let inputs = [0.5, 1.0, 2.0, 4.0, -3.0];
-    let of = glm_outputs(&network, &laplace, &inputs).unwrap();
-    let prediction = glm(&network, &laplace, &inputs).unwrap();
+    let model = NetworkOutputs::new(network, laplace.likelihood).unwrap();
+    let of = model.linearized_moments(&laplace.gaussian, &inputs).unwrap();
+    let predictor = Predictor::new(Arc::new(model), Method::LinLa, laplace.gaussian.clone());
+    let prediction = predictor.predict_closed_form(&inputs).unwrap();
     let probabilities = &prediction.classes().unwrap().probabilities;
     assert!(of.variance.iter().any(|&v| v > 10.0), "{:?}", of.variance);
     for (i, p) in probabilities.chunks_exact(2).enumerate() {

@@ -10,6 +10,7 @@ use riemla_files::atomic::write_file;
 use riemla_lab::workflow::compare::report;
 use riemla_lab::workflow::{CompareConfig, DataFiles, compare};
 
+use super::shared::ReadingArguments;
 use crate::output::{json, print};
 use crate::progress::Bar;
 
@@ -56,6 +57,9 @@ pub struct Compare {
     #[arg(long, value_name = "COLUMN", requires = "data", conflicts_with = "labels")]
     pub target: Option<String>,
 
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+
     /// HTML report to write: one file for the browser
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -96,9 +100,9 @@ impl Compare {
 
     fn config(&self) -> anyhow::Result<CompareConfig> {
         let files = |data: &PathBuf| DataFiles {
-            data: data.clone(),
             labels: self.labels.clone(),
             target: self.target.clone(),
+            ..self.reading.file(data)
         };
         Ok(CompareConfig {
             sets: self.sets()?,

@@ -9,7 +9,7 @@ use riemla::objective::PriorPrecision;
 use riemla_files::Existing;
 use riemla_lab::workflow::{FitConfig, Fitted, fit, memory};
 
-use super::shared::{DataArguments, facts, model_directory, positive};
+use super::shared::{DataArguments, bytes, facts, model_directory, positive};
 use crate::interrupt::stop_flag;
 use crate::output::{json, print};
 use crate::progress::Bar;
@@ -120,17 +120,6 @@ fn prior(text: &str) -> Result<PriorChoice, String> {
     })
 }
 
-fn bytes(text: &str) -> Result<u64, String> {
-    let (digits, factor) = match text.trim_end_matches(['B', 'b']) {
-        t if t.ends_with(['k', 'K']) => (&t[..t.len() - 1], 1e3),
-        t if t.ends_with(['m', 'M']) => (&t[..t.len() - 1], 1e6),
-        t if t.ends_with(['g', 'G']) => (&t[..t.len() - 1], 1e9),
-        t => (t, 1.0),
-    };
-    let number = digits.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0);
-    number.map(|n| (n * factor) as u64).ok_or_else(|| "must be a size such as 500M or 8G".into())
-}
-
 /// Fits, writes, prints.
 pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
     let existing = if arguments.force { Existing::Replace } else { Existing::Refuse };
@@ -144,6 +133,7 @@ pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
     fitted.posterior.write(&arguments.out, existing)?;
     print(&if arguments.json { in_json(&fitted)? } else { in_words(&fitted) })?;
     if !quiet {
+        fitted.notes.iter().for_each(|note| eprintln!("warning: {note}"));
         eprintln!("Posterior: {}", arguments.out.display());
     }
     Ok(ExitCode::SUCCESS)
@@ -182,6 +172,7 @@ fn in_json(fitted: &Fitted) -> anyhow::Result<String> {
         "likelihood": laplace.likelihood,
         "log_marginal_likelihood": laplace.log_marginal_likelihood,
         "gradient_norm": laplace.gradient_norm,
+        "notes": fitted.notes,
         "version": env!("CARGO_PKG_VERSION"),
     }))
 }

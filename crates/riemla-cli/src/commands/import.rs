@@ -8,7 +8,7 @@ use riemla::objective::Likelihood;
 use riemla_files::Existing;
 use riemla_lab::workflow::{DataFiles, ImportConfig, export, import};
 
-use super::shared::{facts, model_directory, positive};
+use super::shared::{ColumnArguments, ReadingArguments, facts, model_directory, positive};
 use crate::output::{json, print};
 
 const IMPORT_HELP: &str = "\
@@ -70,6 +70,12 @@ pub struct Import {
     #[arg(long, value_name = "COLUMN", requires = "data")]
     pub target: Option<String>,
 
+    #[command(flatten)]
+    pub columns: ColumnArguments,
+
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+
     /// It was trained on standardised features: standardise them here as well
     #[arg(long, requires = "data")]
     pub standardize: bool,
@@ -115,8 +121,8 @@ pub enum LikelihoodName {
 pub fn run(arguments: &Import, quiet: bool) -> anyhow::Result<ExitCode> {
     let existing = if arguments.force { Existing::Replace } else { Existing::Refuse };
     riemla_files::atomic::check_free(&arguments.out, existing)?;
-    let data =
-        arguments.data.clone().map(|data| DataFiles { data, labels: None, target: arguments.target.clone() });
+    let files =
+        |data: &PathBuf| DataFiles { target: arguments.target.clone(), ..arguments.reading.file(data) };
     let imported = import(&ImportConfig {
         weights: arguments.weights.clone(),
         network: arguments.network.clone(),
@@ -126,7 +132,8 @@ pub fn run(arguments: &Import, quiet: bool) -> anyhow::Result<ExitCode> {
             LikelihoodName::Gaussian => Likelihood::Gaussian { sigma_noise: arguments.sigma_noise },
         }),
         prior_precision: arguments.prior_precision,
-        data,
+        data: arguments.data.as_ref().map(files),
+        columns: arguments.columns.choices(),
         standardize: arguments.standardize,
     })?;
     let model = &imported.model;

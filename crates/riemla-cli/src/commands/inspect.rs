@@ -7,6 +7,7 @@ use clap::Args;
 use riemla_lab::workflow::inspect;
 use serde_json::Value;
 
+use super::shared::ReadingArguments;
 use crate::output::{json, print};
 
 /// Tell what a file or directory is: a model, a posterior, draws, tensors, ONNX, data
@@ -19,6 +20,9 @@ pub struct Inspect {
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
 
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+
     /// Print the description as JSON
     #[arg(long)]
     pub json: bool,
@@ -26,7 +30,7 @@ pub struct Inspect {
 
 /// Looks and prints.
 pub fn run(arguments: &Inspect) -> anyhow::Result<ExitCode> {
-    let found = inspect(&arguments.path)?;
+    let found = inspect(&arguments.path, arguments.reading.options())?;
     if arguments.json {
         print(&json(&found.to_json())?)?;
         return Ok(ExitCode::SUCCESS);

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
-use riemla_lab::workflow::{DataFiles, PredictConfig, WorkflowError, draws, predict, predict_to_file};
+use clap::{Args, ValueEnum};
+use riemla_lab::workflow::{
+    DataFiles, OutputFormat, PredictConfig, WorkflowError, draws, predict, predict_to_file,
+};
 
-use super::shared::posterior_directory;
+use super::shared::{ReadingArguments, posterior_directory};
 use crate::interrupt::stop_flag;
 use crate::progress::Bar;
 
@@ -15,11 +17,14 @@ Examples:
   riemla predict posterior/ --data new.csv --out predictions.csv
   riemla predict posterior/ --data new.csv --keep id --method lin-la --out predictions.csv
   gunzip -c big.csv.gz | riemla predict posterior/ --data - > predictions.csv
+  riemla predict posterior/ --data new.csv --format jsonl | jq .prediction
 
 Columns for classes: prediction, confidence, entropy (all doubt), aleatoric (doubt that more data of \
 the same kind cannot remove), epistemic (doubt about the weights), p_CLASS.
 Columns for numbers: mean, std, lower, upper (the interval of --level), epistemic_std, aleatoric_std.
-CSV files are read, predicted and written in pieces and may be larger than the memory.";
+CSV files are read, predicted and written in pieces and may be larger than the memory (see --max-size). \
+Missing values are treated as the training was told to (riemla train --missing); categories that it did not \
+see are predicted as \"other\", or as none of those known; a note says how many there were.";
 
 /// Predict new data with the draws of a posterior
 #[derive(Debug, Args)]
@@ -33,9 +38,13 @@ pub struct Predict {
     #[arg(long, value_name = "FILE")]
     pub data: PathBuf,
 
-    /// CSV file to write [default: standard output]
+    /// File to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
+
+    /// How to write them: csv, or jsonl, a JSON object per row [default: by the ending of the file, else csv]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<FormatName>,
 
     /// Set of draws; map, la and lin-la need none [default: the only set there is]
     #[arg(long, short, value_name = "NAME")]
@@ -52,6 +61,27 @@ pub struct Predict {
     /// Column of the target in arrays that have one (it is left out)
     #[arg(long, value_name = "COLUMN")]
     pub target: Option<String>,
+
+    #[command(flatten)]
+    pub reading: ReadingArguments,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum FormatName {
+    Csv,
+    Jsonl,
+}
+
+impl Predict {
+    fn format(&self) -> OutputFormat {
+        let ending = self.out.as_deref().and_then(Path::extension);
+        match self.format {
+            Some(FormatName::Csv) => OutputFormat::Csv,
+            Some(FormatName::Jsonl) => OutputFormat::JsonLines,
+            None if ending.is_some_and(|e| e == "jsonl" || e == "ndjson") => OutputFormat::JsonLines,
+            None => OutputFormat::Csv,
+        }
+    }
 }
 
 fn level(text: &str) -> Result<f64, String> {
@@ -64,12 +94,17 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
     let saved = posterior_directory(&arguments.posterior)?;
     let name = draws::choose(&arguments.posterior, arguments.method.as_deref())?;
     let predictor = draws::predictor(&saved, &arguments.posterior, &name)?;
-    let data = DataFiles { data: arguments.data.clone(), labels: None, target: arguments.target.clone() };
-    let config = PredictConfig { data, level: arguments.level, keep: arguments.keep.clone() };
+    let data = DataFiles { target: arguments.target.clone(), ..arguments.reading.file(&arguments.data) };
+    let config = PredictConfig {
+        data,
+        level: arguments.level,
+        keep: arguments.keep.clone(),
+        format: arguments.format(),
+    };
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
     let control: (&_, &dyn riemla_lab::watch::Watch) = (stop, &bar);
-    let rows = match arguments.out.as_deref() {
+    let predicted = match arguments.out.as_deref() {
         None => predict(&predictor, &saved.model, &config, &mut std::io::stdout().lock(), control),
         Some(path) if path == Path::new("-") => {
             predict(&predictor, &saved.model, &config, &mut std::io::stdout().lock(), control)
@@ -77,16 +112,18 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
         Some(path) => predict_to_file(&predictor, &saved.model, &config, path, control),
     };
     bar.finish();
-    let rows = match rows {
+    let predicted = match predicted {
         // A reader that has seen enough (`| head`) is no failure.
         Err(WorkflowError::Files(riemla_files::Error::Io { source, .. }))
             if source.kind() == std::io::ErrorKind::BrokenPipe =>
         {
             return Ok(ExitCode::SUCCESS);
         }
-        rows => rows?,
+        predicted => predicted?,
     };
     if !quiet {
+        predicted.notes.iter().for_each(|note| eprintln!("warning: {note}"));
+        let rows = predicted.rows;
         eprintln!("{rows} rows predicted with {} weights of {name}.", predictor.thetas.len());
     }
     Ok(ExitCode::SUCCESS)

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use riemla::objective::{Likelihood, PriorPrecision};
-use riemla_files::{Model, SavedPosterior};
-use riemla_lab::workflow::{DataFiles, WorkflowError};
+use riemla_files::encoding::MissingValues;
+use riemla_files::{CsvOptions, Model, ReadOptions, SavedPosterior};
+use riemla_lab::workflow::{ColumnChoices, DataFiles, WorkflowError};
 
 /// Where data come from.
 #[derive(Debug, Args)]
@@ -21,13 +22,116 @@ pub struct DataArguments {
     /// Column of the target [default: the model's, or "y", or the last one]
     #[arg(long, value_name = "COLUMN", conflicts_with = "labels")]
     pub target: Option<String>,
+
+    #[command(flatten)]
+    pub reading: ReadingArguments,
 }
 
 impl DataArguments {
     /// In the words of the lab.
     pub fn files(&self) -> DataFiles {
-        DataFiles { data: self.data.clone(), labels: self.labels.clone(), target: self.target.clone() }
+        let files = self.reading.file(&self.data);
+        DataFiles { labels: self.labels.clone(), target: self.target.clone(), ..files }
     }
+}
+
+/// How data are read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reading data")]
+pub struct ReadingArguments {
+    /// Character between the columns of CSV files, or "tab" [default: comma, semicolon or tab,
+    /// whichever fits]
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    pub delimiter: Option<u8>,
+
+    /// Numbers of CSV files have a decimal comma
+    #[arg(long)]
+    pub decimal_comma: bool,
+
+    /// Most bytes to take from a file after decompression, such as 16G [default: 4 GiB]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub max_size: Option<u64>,
+}
+
+impl ReadingArguments {
+    /// In the words of the readers.
+    pub fn options(&self) -> ReadOptions {
+        let csv = CsvOptions { delimiter: self.delimiter, decimal_comma: self.decimal_comma };
+        let usual = ReadOptions::default();
+        ReadOptions { max_bytes: self.max_size.unwrap_or(usual.max_bytes), csv, ..usual }
+    }
+
+    /// One file that is read like this.
+    pub fn file(&self, path: &Path) -> DataFiles {
+        DataFiles { options: self.options(), ..DataFiles::new(path) }
+    }
+}
+
+/// What is made of the columns of a training table.
+#[derive(Debug, Args)]
+pub struct ColumnArguments {
+    /// Columns to leave out, such as row numbers and names
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
+    pub ignore: Vec<String>,
+
+    /// Columns of categories, even if they look like numbers, such as codes
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
+    pub categorical: Vec<String>,
+
+    /// What to do about missing values: report them as errors, impute them (mean, or most frequent
+    /// category), or impute them and add an input that says so; kept in the model
+    #[arg(long, value_name = "WAY", default_value = "error", requires = "data")]
+    pub missing: MissingName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum MissingName {
+    Error,
+    Impute,
+    Indicator,
+}
+
+impl ColumnArguments {
+    /// In the words of the lab.
+    pub fn choices(&self) -> ColumnChoices {
+        ColumnChoices {
+            ignore: self.ignore.clone(),
+            categorical: self.categorical.clone(),
+            missing: match self.missing {
+                MissingName::Error => MissingValues::Error,
+                MissingName::Impute => MissingValues::Impute,
+                MissingName::Indicator => MissingValues::Indicator,
+            },
+        }
+    }
+}
+
+/// One character that is neither part of numbers nor of quotes and line ends.
+fn delimiter(text: &str) -> Result<u8, String> {
+    let named = match text {
+        "tab" | "\\t" => "\t",
+        "comma" => ",",
+        "semicolon" => ";",
+        other => other,
+    };
+    match named.as_bytes() {
+        [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\r\n+-.".contains(byte) => {
+            Ok(*byte)
+        }
+        _ => Err("must be one character such as ; or |, or the word tab".into()),
+    }
+}
+
+/// A size such as 500M or 8G.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, factor) = match text.trim_end_matches(['B', 'b']) {
+        t if t.ends_with(['k', 'K']) => (&t[..t.len() - 1], 1e3),
+        t if t.ends_with(['m', 'M']) => (&t[..t.len() - 1], 1e6),
+        t if t.ends_with(['g', 'G']) => (&t[..t.len() - 1], 1e9),
+        t => (t, 1.0),
+    };
+    let number = digits.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0);
+    number.map(|n| (n * factor) as u64).ok_or_else(|| "must be a size such as 500M or 8G".into())
 }
 
 /// A finite number above 0.

@@ -9,7 +9,7 @@ use riemla_files::{Existing, Task};
 use riemla_lab::report::aligned;
 use riemla_lab::workflow::{TrainConfig, Trained, train};
 
-use super::shared::{DataArguments, positive};
+use super::shared::{ColumnArguments, DataArguments, positive};
 use crate::interrupt::stop_flag;
 use crate::output::{json, print};
 use crate::progress::Bar;
@@ -24,8 +24,8 @@ Ctrl-C ends training where it is and keeps the weights. Next: riemla fit model/ 
 
 /// Train a network on a table: for those who have no model yet
 ///
-/// Standardises numbers, makes one input per category of text columns, holds out a part of the rows,
-/// and trains to a minimum of the loss: Adam, then L-BFGS, then weights and prior precision (and in
+/// Standardises numbers, makes one input per category of text columns (at most 100; the rarest share
+/// one), holds out a part of the rows, and trains to a minimum of the loss: Adam, then L-BFGS, then weights and prior precision (and in
 /// regression the noise) in turn until the marginal likelihood is largest. What the table was
 /// encoded with is kept in the model, so that later files are treated alike.
 #[derive(Debug, Args)]
@@ -42,9 +42,8 @@ pub struct Train {
     #[arg(long, value_name = "TASK")]
     pub task: Option<TaskName>,
 
-    /// Columns to leave out, such as row numbers and names
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub ignore: Vec<String>,
+    #[command(flatten)]
+    pub columns: ColumnArguments,
 
     /// Sizes of the hidden layers; "none" for a linear model
     #[arg(long, value_name = "SIZES", default_value = "50", value_parser = hidden)]
@@ -169,7 +168,7 @@ fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
             TaskName::Classification => Task::Classification,
             TaskName::Regression => Task::Regression,
         }),
-        ignore: arguments.ignore.clone(),
+        columns: arguments.columns.choices(),
         hidden: arguments.hidden.0.clone(),
         activation: arguments.activation.into(),
         network: network.map(|spec| spec.network),

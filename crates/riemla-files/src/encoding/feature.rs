@@ -2,71 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::EncodingOptions;
-use crate::error::{Error, Result};
+use super::categories::{self, Known, places, sorted_names, text_of};
+use super::looks;
+use super::scale::Scale;
+use super::tally::Tally;
+use super::{EncodingOptions, MissingValues};
+use crate::error::Result;
 use crate::table::{Table, Values};
-
-/// Most categories of a text column: beyond, it is a name or free text rather than a category.
-pub const MOST_CATEGORIES: usize = 100;
-
-/// Shift and scale of a column: encoded = (value − mean) / std.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scale {
-    /// What is subtracted.
-    pub mean: f64,
-    /// What is divided by; 1 for constant columns.
-    pub std: f64,
-}
-
-impl Scale {
-    /// Leaves values as they are.
-    pub const IDENTITY: Self = Self { mean: 0.0, std: 1.0 };
-
-    /// Mean and (population) standard deviation of the values of a column.
-    pub(super) fn fit(
-        table: &Table,
-        column: &str,
-        values: &[f64],
-        options: &EncodingOptions,
-    ) -> Result<Self> {
-        let chosen: Option<Vec<f64>> = options
-            .rows
-            .as_ref()
-            .map(|rows| rows.iter().filter_map(|&row| values.get(row).copied()).collect());
-        let values = chosen.as_deref().filter(|chosen| !chosen.is_empty()).unwrap_or(values);
-        let n = values.len() as f64;
-        let mean = values.iter().map(|value| value / n).sum::<f64>();
-        let std = (values.iter().map(|value| (value - mean).powi(2) / n).sum::<f64>()).sqrt();
-        // A constant column may show rounding errors.
-        let constant = values.iter().all(|value| *value == values[0]);
-        let scale = if constant { Self { mean: values[0], std: 1.0 } } else { Self { mean, std } };
-        if scale.is_valid() {
-            return Ok(scale);
-        }
-        let problem = "its values are too large or too small to be standardised; rescale it first".into();
-        Err(Error::Column { file: table.file.clone(), column: column.into(), problem })
-    }
-
-    pub(super) fn is_valid(&self) -> bool {
-        self.mean.is_finite() && self.std.is_finite() && self.std > 0.0
-    }
-
-    /// Value to encoded value.
-    pub fn encode(&self, value: f64) -> f64 {
-        (value - self.mean) / self.std
-    }
-
-    /// Encoded value to value: for predicted means. Standard deviations are multiplied by `std`.
-    pub fn decode(&self, encoded: f64) -> f64 {
-        encoded * self.std + self.mean
-    }
-}
 
 /// What becomes of one column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Feature {
-    /// One input: (value − mean) / std.
+    /// One input: (value − mean) / std; perhaps a second: 1 where the value is missing.
     Number {
         /// Name of the column.
         column: String,
@@ -74,41 +22,61 @@ pub enum Feature {
         mean: f64,
         /// Its standard deviation in training, or 1; 1 as well for constant columns.
         std: f64,
+        /// What a missing value is taken as: the mean in training. None if it is an error.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fill: Option<f64>,
+        /// Whether there is an input for missing values.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        indicator: bool,
     },
-    /// One input per category: 1 for the row's own, 0 for the others.
+    /// One input per category: 1 for the row's own, 0 for the others. An unknown category is 0 in all.
     Categories {
         /// Name of the column.
         column: String,
         /// The categories, sorted.
         categories: Vec<String>,
+        /// Whether there is an input, after those, for all other categories.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        other: bool,
+        /// What a missing value is taken as: the most frequent category in training. None if it is an error.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fill: Option<String>,
+        /// Whether there is an input, the last, for missing values instead.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        indicator: bool,
     },
 }
 
 impl Feature {
     /// What the training table calls for.
-    pub(super) fn fit(table: &Table, column: &str, options: &EncodingOptions) -> Result<Self> {
-        match &table.column(column)?.values {
-            Values::Numbers(values) => {
-                let scale = if options.standardize {
-                    Scale::fit(table, column, values, options)?
-                } else {
-                    Scale::IDENTITY
-                };
-                Ok(Self::Number { column: column.into(), mean: scale.mean, std: scale.std })
-            }
-            Values::Strings(values) => {
-                let categories = sorted_names(values);
-                if categories.len() > MOST_CATEGORIES {
-                    let count = categories.len();
-                    let problem = format!(
-                        "text with {count} different values, more than the {MOST_CATEGORIES} that can be \
-                         categories; leave the column out (--ignore), or put numbers in it"
-                    );
-                    return Err(Error::Column { file: table.file.clone(), column: column.into(), problem });
-                }
-                Ok(Self::Categories { column: column.into(), categories })
-            }
+    pub(super) fn fit(
+        table: &Table,
+        column: &str,
+        options: &EncodingOptions,
+        notes: &mut Vec<String>,
+    ) -> Result<Self> {
+        if options.categorical.iter().any(|name| name == column) {
+            return categories::fit(table, column, options, notes);
         }
+        if matches!(table.column(column)?.values, Values::Strings(_)) {
+            looks::check(table, column, notes)?;
+            return categories::fit(table, column, options, notes);
+        }
+        let values = table.numbers_with_gaps(column)?;
+        let impute = options.missing != MissingValues::Error;
+        let fitted = match options.standardize || impute {
+            true => Scale::fit(table, column, values, options)?,
+            false => Scale::IDENTITY,
+        };
+        let gaps = values.iter().any(|value| value.is_nan());
+        let Scale { mean, std } = if options.standardize { fitted } else { Scale::IDENTITY };
+        Ok(Self::Number {
+            column: column.into(),
+            mean,
+            std,
+            fill: impute.then_some(fitted.mean),
+            indicator: gaps && options.missing == MissingValues::Indicator,
+        })
     }
 
     /// Name of the column.
@@ -121,26 +89,48 @@ impl Feature {
     /// Number of inputs.
     pub fn width(&self) -> usize {
         match self {
-            Self::Number { .. } => 1,
-            Self::Categories { categories, .. } => categories.len(),
+            Self::Number { indicator, .. } => 1 + usize::from(*indicator),
+            Self::Categories { categories, other, indicator, .. } => {
+                categories.len() + usize::from(*other) + usize::from(*indicator)
+            }
         }
     }
 
     /// Writes the inputs of this column to columns `at`, … of row-major `inputs` with `width` columns.
-    pub(super) fn encode(&self, table: &Table, inputs: &mut [f64], at: usize, width: usize) -> Result<()> {
+    pub(super) fn encode(
+        &self,
+        table: &Table,
+        (inputs, width): (&mut [f64], usize),
+        at: usize,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        let rows = inputs.chunks_exact_mut(width).enumerate();
         match self {
-            Self::Number { column, mean, std } => {
+            Self::Number { column, mean, std, fill, indicator } => {
                 let scale = Scale { mean: *mean, std: *std };
-                for (row, value) in inputs.chunks_exact_mut(width).zip(table.numbers(column)?) {
-                    row[at] = scale.encode(*value);
+                for ((row, inputs), &value) in rows.zip(table.numbers_with_gaps(column)?) {
+                    if value.is_nan() {
+                        let fill = fill.ok_or_else(|| table.missing(column, row))?;
+                        tally.missing(column, if *indicator { "imputed and marked" } else { "imputed" });
+                        inputs[at] = scale.encode(fill);
+                        if *indicator {
+                            inputs[at + 1] = 1.0;
+                        }
+                    } else {
+                        inputs[at] = scale.encode(value);
+                    }
                 }
             }
-            Self::Categories { column, categories } => {
-                let names = text_of(table, column)?;
-                for (row, k) in
-                    inputs.chunks_exact_mut(width).zip(indices(table, column, &names, categories)?)
-                {
-                    row[at + k] = 1.0;
+            Self::Categories { column, categories, other, fill, indicator } => {
+                let (places, after) = (places(categories), categories.len());
+                let filled = fill.as_deref().and_then(|fill| places.get(fill).copied());
+                let gap = if *indicator { Some(after + usize::from(*other)) } else { filled };
+                let made = if *indicator { "taken as a category" } else { "imputed" };
+                let known = Known { column, places, other: other.then_some(after), gap, made };
+                for ((row, inputs), entry) in rows.zip(&text_of(table, column)?) {
+                    if let Some(place) = known.place(table, (row, entry), tally)? {
+                        inputs[at + place] = 1.0;
+                    }
                 }
             }
         }
@@ -150,53 +140,21 @@ impl Feature {
     /// What a file may have got wrong, in words.
     pub(super) fn problem(&self) -> Option<String> {
         match self {
-            Self::Number { mean, std, .. } => {
+            Self::Number { mean, std, fill, .. } => {
                 let scale = Scale { mean: *mean, std: *std };
-                (!scale.is_valid()).then(|| format!("its scale {scale:?} must be finite with std above 0"))
+                if !scale.is_valid() {
+                    return Some(format!("its scale {scale:?} must be finite with std above 0"));
+                }
+                let strange = fill.is_some_and(|fill| !fill.is_finite());
+                strange.then(|| "what its missing values are taken as must be finite".into())
             }
-            Self::Categories { categories, .. } => {
-                let strange = categories.is_empty() || sorted_names(categories).len() != categories.len();
-                strange.then(|| "its categories must be at least one, all different".into())
+            Self::Categories { categories, fill, .. } => {
+                if categories.is_empty() || sorted_names(categories).len() != categories.len() {
+                    return Some("its categories must be at least one, all different".into());
+                }
+                let strange = fill.as_ref().is_some_and(|fill| !categories.contains(fill));
+                strange.then(|| "what its missing values are taken as must be one of its categories".into())
             }
         }
     }
-}
-
-/// All different names, sorted.
-pub(super) fn sorted_names(values: &[String]) -> Vec<String> {
-    let mut names: Vec<String> = values.to_vec();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-/// The entries of a column as text.
-fn text_of(table: &Table, column: &str) -> Result<Vec<String>> {
-    Ok(match &table.column(column)?.values {
-        Values::Strings(strings) => strings.clone(),
-        Values::Numbers(numbers) => numbers.iter().map(f64::to_string).collect(),
-    })
-}
-
-/// The place of each entry among the known names; unknown ones are an error that lists them.
-pub(super) fn indices(
-    table: &Table,
-    column: &str,
-    entries: &[String],
-    known: &[String],
-) -> Result<Vec<usize>> {
-    let index: std::collections::HashMap<&str, usize> =
-        known.iter().enumerate().map(|(k, name)| (name.as_str(), k)).collect();
-    let found = |entry: &String| index.get(entry.as_str()).copied();
-    let Some(first) = entries.iter().position(|entry| found(entry).is_none()) else {
-        return Ok(entries.iter().filter_map(found).collect());
-    };
-    let unknown: Vec<String> = entries.iter().filter(|entry| found(entry).is_none()).cloned().collect();
-    Err(Error::UnknownClass {
-        file: table.file.clone(),
-        line: table.line(first),
-        column: column.into(),
-        unknown: sorted_names(&unknown),
-        known: known.to_vec(),
-    })
 }

@@ -2,41 +2,25 @@
 //!
 //! Fitted on the training table, kept in the model, applied to every later table.
 
+mod categories;
 mod feature;
+mod looks;
+mod scale;
+mod tally;
+mod target;
 
 use riemla::data::{Dataset, Targets};
 use serde::{Deserialize, Serialize};
 
-pub use feature::{Feature, MOST_CATEGORIES, Scale};
-
-use feature::{indices, sorted_names};
+pub use categories::MOST_CATEGORIES;
+pub use feature::Feature;
+pub use looks::remarks;
+pub use scale::Scale;
+pub use tally::Tally;
+pub use target::Target;
 
 use crate::error::{Error, Result};
-use crate::table::{Table, Values};
-
-/// What the network predicts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Target {
-    /// A class: class k is `classes[k]`.
-    Classes {
-        /// Name of the column.
-        column: String,
-        /// The classes, sorted: numbers by value, text by letters.
-        classes: Vec<String>,
-        /// Whether the column is text (and not integers).
-        text: bool,
-    },
-    /// A real number.
-    Value {
-        /// Name of the column.
-        column: String,
-        /// Its mean in training, or 0.
-        mean: f64,
-        /// Its standard deviation in training, or 1.
-        std: f64,
-    },
-}
+use crate::table::{ColumnKinds, Table};
 
 /// What kind of target to make of the target column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +30,19 @@ pub enum Task {
     Classification,
     /// Real numbers.
     Regression,
+}
+
+/// What becomes of missing values of features; a missing target is always an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MissingValues {
+    /// They are errors, in training and later.
+    #[default]
+    Error,
+    /// Numbers become the mean, categories the most frequent one of the rows trained on.
+    Impute,
+    /// The same for numbers, with a further input that says so; for categories an input of its own. Only
+    /// columns with missing values in training get one; later ones in others are imputed.
+    Indicator,
 }
 
 /// Choices for fitting an encoding.
@@ -59,15 +56,27 @@ pub struct EncodingOptions {
     pub standardize: bool,
     /// Standardise a real target; predictions must then be decoded.
     pub standardize_target: bool,
-    /// Rows that scales are taken from, for example those trained on; all if none. Classes and
-    /// categories come from all rows in any case.
+    /// Rows that scales and imputed values are taken from, for example those trained on; all if none.
+    /// Classes and categories come from all rows in any case.
     pub rows: Option<Vec<usize>>,
+    /// Columns of categories, whatever they look like. Only an empty entry is a missing value in them.
+    pub categorical: Vec<String>,
+    /// What becomes of missing values.
+    pub missing: MissingValues,
 }
 
 impl EncodingOptions {
     /// Standardised features and real targets, the last column as the target.
     pub fn new(task: Task) -> Self {
-        Self { target: None, task, standardize: true, standardize_target: true, rows: None }
+        Self {
+            target: None,
+            task,
+            standardize: true,
+            standardize_target: true,
+            rows: None,
+            categorical: Vec::new(),
+            missing: MissingValues::default(),
+        }
     }
 }
 
@@ -82,30 +91,24 @@ pub struct Encoding {
 }
 
 impl Encoding {
-    /// The encoding that the training table calls for.
-    pub fn fit(table: &Table, options: &EncodingOptions) -> Result<Self> {
+    /// The encoding that the training table calls for, and what the user should know about it.
+    pub fn fit(table: &Table, options: &EncodingOptions) -> Result<(Self, Vec<String>)> {
         let last = table.columns.last().map(|column| column.name.clone());
         let target = options.target.clone().or(last).unwrap_or_default();
-        table.column(&target)?;
-        let mut features = Vec::new();
+        for name in options.categorical.iter().chain([&target]) {
+            table.column(name)?;
+        }
+        let (mut features, mut notes) = (Vec::new(), Vec::new());
         for column in table.columns.iter().filter(|column| column.name != target) {
-            features.push(Feature::fit(table, &column.name, options)?);
+            features.push(Feature::fit(table, &column.name, options, &mut notes)?);
         }
         if features.is_empty() {
-            let problem = "it is the only column: features are needed beside the target".into();
-            return Err(Error::Column { file: table.file.clone(), column: target, problem });
+            let problem = "it is the only column, and features are needed beside the target; if another character \
+                           than comma, semicolon or tab is between the columns, give it with --delimiter";
+            return Err(Error::Column { file: table.file.clone(), column: target, problem: problem.into() });
         }
-        let target = match options.task {
-            Task::Classification => fit_classes(table, target)?,
-            Task::Regression => {
-                let values = table.numbers(&target)?;
-                let standardize = options.standardize_target;
-                let scale =
-                    if standardize { Scale::fit(table, &target, values, options)? } else { Scale::IDENTITY };
-                Target::Value { column: target, mean: scale.mean, std: scale.std }
-            }
-        };
-        Ok(Self { features, target })
+        let target = Target::fit(table, target, options, &mut notes)?;
+        Ok((Self { features, target }, notes))
     }
 
     /// Checks what a file may have got wrong: no features, scales that are not positive numbers.
@@ -149,25 +152,32 @@ impl Encoding {
         }
     }
 
-    /// Columns that a reader must take as text even if they look like numbers.
-    pub fn text_columns(&self) -> Vec<String> {
-        let categories = self.features.iter().filter(|f| matches!(f, Feature::Categories { .. }));
-        let mut columns: Vec<String> = categories.map(|feature| feature.column().to_string()).collect();
-        if let Target::Classes { column, text: true, .. } = &self.target {
-            columns.push(column.clone());
+    /// What a reader must take the columns as, whatever they look like.
+    pub fn kinds(&self) -> ColumnKinds {
+        let mut kinds = ColumnKinds::default();
+        for feature in &self.features {
+            let list =
+                if matches!(feature, Feature::Number { .. }) { &mut kinds.numbers } else { &mut kinds.text };
+            list.push(feature.column().to_string());
         }
-        columns
+        match &self.target {
+            Target::Classes { column, text: true, .. } => kinds.text.push(column.clone()),
+            Target::Classes { .. } => {}
+            Target::Value { column, .. } => kinds.numbers.push(column.clone()),
+        }
+        kinds
     }
 
     /// Encoded inputs, row-major rows × features. Columns may come in any order, with or without
-    /// the target; missing ones are an error that lists them, others do not matter.
-    pub fn inputs(&self, table: &Table) -> Result<Vec<f64>> {
+    /// the target; missing ones are an error that lists them, others do not matter. Values that were
+    /// imputed or are unknown are added to `tally`.
+    pub fn inputs(&self, table: &Table, tally: &mut Tally) -> Result<Vec<f64>> {
         self.check_columns(table, false)?;
         let width = self.width();
         let mut inputs = vec![0.0; table.rows * width];
         let mut at = 0;
         for feature in &self.features {
-            feature.encode(table, &mut inputs, at, width)?;
+            feature.encode(table, (&mut inputs, width), at, tally)?;
             at += feature.width();
         }
         Ok(inputs)
@@ -175,23 +185,13 @@ impl Encoding {
 
     /// Encoded targets.
     pub fn targets(&self, table: &Table) -> Result<Targets> {
-        match &self.target {
-            Target::Classes { column, classes, .. } => {
-                let labels = class_names(table, column)?;
-                Ok(Targets::Classes(indices(table, column, &labels, classes)?))
-            }
-            Target::Value { column, mean, std } => {
-                let scale = Scale { mean: *mean, std: *std };
-                let values = table.numbers(column)?.iter().map(|value| scale.encode(*value)).collect();
-                Ok(Targets::Values { values, outputs: 1 })
-            }
-        }
+        self.target.encode(table)
     }
 
     /// Inputs and targets.
-    pub fn dataset(&self, table: &Table) -> Result<Dataset> {
+    pub fn dataset(&self, table: &Table, tally: &mut Tally) -> Result<Dataset> {
         self.check_columns(table, true)?;
-        let (inputs, targets) = (self.inputs(table)?, self.targets(table)?);
+        let (inputs, targets) = (self.inputs(table, tally)?, self.targets(table)?);
         Dataset::new(inputs, self.width(), targets).map_err(Error::content(&table.file))
     }
 
@@ -211,38 +211,5 @@ impl Encoding {
         let there = |name: &String| table.columns.iter().any(|column| column.name == *name);
         let missing: Vec<String> = self.columns(target).into_iter().filter(|name| !there(name)).collect();
         if missing.is_empty() { Ok(()) } else { Err(table.missing_columns(missing)) }
-    }
-}
-
-fn fit_classes(table: &Table, column: String) -> Result<Target> {
-    let text = matches!(table.column(&column)?.values, Values::Strings(_));
-    let mut classes = sorted_names(&class_names(table, &column)?);
-    if !text {
-        // Integers that a float holds exactly fit i64.
-        classes.sort_by_key(|class| class.parse::<i64>().unwrap_or(i64::MAX));
-    }
-    if classes.len() < 2 {
-        let problem = format!("only one class ({}); at least two are needed", classes.join(", "));
-        return Err(Error::Column { file: table.file.clone(), column, problem });
-    }
-    Ok(Target::Classes { column, classes, text })
-}
-
-/// The class of every row as text.
-fn class_names(table: &Table, column: &str) -> Result<Vec<String>> {
-    match &table.column(column)?.values {
-        Values::Strings(strings) => Ok(strings.clone()),
-        Values::Numbers(numbers) => {
-            match numbers.iter().find(|number| number.fract() != 0.0 || number.abs() >= 9e15) {
-                None => Ok(numbers.iter().map(|number| (*number as i64).to_string()).collect()),
-                Some(number) => Err(Error::Column {
-                    file: table.file.clone(),
-                    column: column.into(),
-                    problem: format!(
-                        "{number} is no class label (an integer or text); is this a regression?"
-                    ),
-                }),
-            }
-        }
     }
 }

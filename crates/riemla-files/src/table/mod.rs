@@ -1,6 +1,8 @@
 //! Tabular data: named columns of numbers or text, from CSV, NPY, NPZ or Parquet.
 
 mod csv;
+mod dialect;
+pub(crate) mod entry;
 mod npy;
 mod npz;
 mod parquet;
@@ -13,13 +15,22 @@ pub use self::npy::Array;
 use crate::open::{Format, ReadOptions, Source};
 use crate::{Error, Result};
 
-/// The entries of a column.
+/// The entries of a column, as the file has them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Values {
-    /// Finite numbers.
+    /// Numbers; NaN where there is none.
     Numbers(Vec<f64>),
-    /// Text, at least one of which is not a number.
+    /// Text; empty, or a word such as `NA`, where there is none.
     Strings(Vec<String>),
+}
+
+/// What is known of the columns of a CSV file before it is read; what others are is told by their entries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ColumnKinds {
+    /// Text, even if all entries look like numbers.
+    pub text: Vec<String>,
+    /// Numbers: text in them is an error.
+    pub numbers: Vec<String>,
 }
 
 /// One column of a table.
@@ -31,7 +42,18 @@ pub struct Column {
     pub values: Values,
 }
 
-/// A table with named columns of equal length, without missing values.
+impl Column {
+    /// Number of missing values.
+    pub fn missing(&self) -> usize {
+        match &self.values {
+            Values::Numbers(numbers) => numbers.iter().filter(|number| number.is_nan()).count(),
+            Values::Strings(strings) => strings.iter().filter(|entry| entry::is_missing(entry)).count(),
+        }
+    }
+}
+
+/// A table with named columns of equal length. Values may be missing: [`Table::numbers`] refuses them, an
+/// [`crate::Encoding`] does what it was fitted to do about them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     /// Where it came from, for messages.
@@ -42,9 +64,16 @@ pub struct Table {
     pub rows: usize,
     /// For messages: the line each row began at; empty if the file has no lines.
     pub lines: Vec<u64>,
+    /// Whether numbers in its text have a decimal comma.
+    pub decimal_comma: bool,
 }
 
 impl Table {
+    /// No columns and rows yet, of a file without lines.
+    pub(crate) fn empty(file: &str) -> Self {
+        Self { file: file.into(), columns: vec![], rows: 0, lines: vec![], decimal_comma: false }
+    }
+
     /// Names of all columns, in order.
     pub fn names(&self) -> Vec<String> {
         self.columns.iter().map(|column| column.name.clone()).collect()
@@ -67,19 +96,50 @@ impl Table {
         Ok(self)
     }
 
-    /// The numbers of a column; text in it is an error that names the line.
+    /// The numbers of a column; text, a missing value or an infinity in it is an error that names the line.
     pub fn numbers(&self, name: &str) -> Result<&[f64]> {
+        let numbers = self.numbers_with_gaps(name)?;
+        match numbers.iter().position(|number| number.is_nan()) {
+            None => Ok(numbers),
+            Some(row) => Err(self.cell(name, row, "missing value; fill it in or remove the row")),
+        }
+    }
+
+    /// As [`Table::numbers`], with NaN for missing values.
+    pub(crate) fn numbers_with_gaps(&self, name: &str) -> Result<&[f64]> {
+        let (file, column) = (self.file.clone(), name.to_string());
         match &self.column(name)?.values {
-            Values::Numbers(numbers) => Ok(numbers),
+            Values::Numbers(numbers) => match numbers.iter().position(|number| number.is_infinite()) {
+                None => Ok(numbers),
+                Some(row) => {
+                    let (line, value) = (self.line(row), numbers[row].to_string());
+                    Err(Error::NotFinite { file, line, column, value })
+                }
+            },
             Values::Strings(strings) => {
-                let row = strings.iter().position(|s| s.parse::<f64>().is_err()).unwrap_or(0);
-                Err(Error::Text {
-                    file: self.file.clone(),
-                    line: self.line(row),
-                    column: name.into(),
-                    value: strings.get(row).cloned().unwrap_or_default(),
-                })
+                let is_text = |entry: &String| {
+                    entry::number(entry, self.decimal_comma).is_none() && !entry::is_missing_number(entry)
+                };
+                let Some(row) = strings.iter().position(is_text) else {
+                    return Err(self.cell(name, 0, "this column of text must be one of numbers"));
+                };
+                Err(Error::Text { file, line: self.line(row), column, value: strings[row].clone() })
             }
+        }
+    }
+
+    /// The error that a feature has no value in a row.
+    pub(crate) fn missing(&self, column: &str, row: usize) -> Error {
+        Error::Missing { file: self.file.clone(), line: self.line(row), column: column.into() }
+    }
+
+    /// An error about one cell.
+    pub(crate) fn cell(&self, column: &str, row: usize, problem: impl Into<String>) -> Error {
+        Error::Cell {
+            file: self.file.clone(),
+            line: self.line(row),
+            column: column.into(),
+            problem: problem.into(),
         }
     }
 
@@ -96,7 +156,7 @@ impl Table {
 /// Reads a whole table. The format is recognised by content: NPY, NPZ, Parquet, otherwise CSV; any of
 /// them may be compressed with gzip.
 pub fn read_table(path: &Path, options: ReadOptions) -> Result<Table> {
-    read_table_from(Source::open(path, options)?, &[])
+    read_table_from(Source::open(path, options)?, &ColumnKinds::default())
 }
 
 /// The arrays of an NPZ file, by name, of any shapes.
@@ -104,15 +164,14 @@ pub fn read_npz(path: &Path, options: ReadOptions) -> Result<Vec<(String, Array)
     npz::read_arrays(Source::open(path, options)?)
 }
 
-/// As [`read_table`], from any source; `text` names CSV columns to be taken as text even if all
-/// their entries look like numbers.
-pub fn read_table_from(source: Source, text: &[String]) -> Result<Table> {
+/// As [`read_table`], from any source, with what is known of its columns.
+pub fn read_table_from(source: Source, kinds: &ColumnKinds) -> Result<Table> {
     match source.format() {
         Format::Npy => npy::read_table(source),
         Format::Npz => npz::read_table(source),
         Format::Parquet => parquet::read_table(source),
         Format::Csv | Format::Idx => {
-            let mut reader = CsvReader::new(source, text)?;
+            let mut reader = CsvReader::new(source, kinds)?;
             let file = reader.name().to_string();
             let empty = Error::Empty { file, expected: "there is a header but no rows" };
             reader.next_chunk(usize::MAX)?.ok_or(empty)

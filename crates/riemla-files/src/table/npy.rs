@@ -29,8 +29,8 @@ struct Header {
 pub fn read_table(mut source: Source) -> Result<Table> {
     let array = read_array(&mut source, "array")?;
     let rows = rows(source.name(), "array", &array)?;
-    let columns = columns(source.name(), &array, rows, |j| format!("c{j}"))?;
-    Ok(Table { file: source.name().into(), columns, rows, lines: vec![] })
+    let columns = columns(&array, rows, |j| format!("c{j}"));
+    Ok(Table { columns, rows, ..Table::empty(source.name()) })
 }
 
 /// Number of rows of an array that is to become columns.
@@ -43,27 +43,13 @@ pub fn rows(file: &str, name: &str, array: &Array) -> Result<usize> {
 }
 
 /// The columns of an array; dimensions beyond the second are flattened.
-pub fn columns(
-    file: &str,
-    array: &Array,
-    rows: usize,
-    name: impl Fn(usize) -> String,
-) -> Result<Vec<Column>> {
+pub fn columns(array: &Array, rows: usize, name: impl Fn(usize) -> String) -> Vec<Column> {
     let width = array.values.len() / rows;
-    let mut columns = Vec::with_capacity(width);
-    for j in 0..width {
-        let values: Vec<f64> = array.values[j..].iter().step_by(width).copied().collect();
-        if let Some(row) = values.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NotFinite {
-                file: file.into(),
-                line: row as u64 + 1,
-                column: name(j),
-                value: values[row].to_string(),
-            });
-        }
-        columns.push(Column { name: name(j), values: Values::Numbers(values) });
-    }
-    Ok(columns)
+    let column = |j: usize| {
+        let values = array.values[j..].iter().step_by(width).copied().collect();
+        Column { name: name(j), values: Values::Numbers(values) }
+    };
+    (0..width).map(column).collect()
 }
 
 /// Reads one array; `name` is its name in messages.

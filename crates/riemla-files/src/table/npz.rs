@@ -12,7 +12,8 @@ use crate::{Error, Result};
 /// All arrays of an NPZ file, by name.
 pub fn read_arrays(mut source: Source) -> Result<Vec<(String, Array)>> {
     let file = source.name().to_string();
-    let ReadOptions { max_bytes, max_columns } = source.options;
+    let options = source.options;
+    let max_bytes = options.max_bytes;
     let bytes = source.rest()?;
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|error| zip_error(&file, &error))?;
     let mut arrays = Vec::new();
@@ -28,7 +29,7 @@ pub fn read_arrays(mut source: Source) -> Result<Vec<(String, Array)>> {
         })?;
         let too_large = Error::TooLarge { file: file.clone(), limit: max_bytes };
         left = left.checked_sub(data.len() as u64).ok_or(too_large)?;
-        let options = ReadOptions { max_bytes: data.len() as u64, max_columns };
+        let options = ReadOptions { max_bytes: data.len() as u64, ..options };
         let array = npy::read_array(&mut Source::plain(file.clone(), data, options), &name)?;
         arrays.push((name, array));
     }
@@ -40,7 +41,7 @@ pub fn read_arrays(mut source: Source) -> Result<Vec<(String, Array)>> {
 pub fn read_table(source: Source) -> Result<Table> {
     let file = source.name().to_string();
     let max_columns = source.options.max_columns;
-    let mut table = Table { file: file.clone(), columns: vec![], rows: 0, lines: vec![] };
+    let mut table = Table::empty(&file);
     for (index, (name, array)) in read_arrays(source)?.into_iter().enumerate() {
         let rows = npy::rows(&file, &name, &array)?;
         if index > 0 && rows != table.rows {
@@ -51,7 +52,7 @@ pub fn read_table(source: Source) -> Result<Table> {
         table.rows = rows;
         let flat = array.dims.len() == 1;
         let title = |j| if flat { name.clone() } else { format!("{name}_{j}") };
-        table.columns.extend(npy::columns(&file, &array, rows, title)?);
+        table.columns.extend(npy::columns(&array, rows, title));
         if table.columns.len() > max_columns {
             return Err(Error::format(&file, "NPZ", format!("more than {max_columns} columns")));
         }

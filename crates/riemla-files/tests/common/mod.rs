@@ -15,8 +15,13 @@ use riemla_files::{Model, RunInfo, SavedPosterior, TrainingData, TrainingRecord}
 pub fn model() -> Model {
     let network = NetworkSpec::mlp(&[2, 4, 2], Activation::Tanh);
     let theta = Network::new(&network).unwrap().initialize(3);
-    let features =
-        ["x", "y"].map(|name| Feature::Number { column: name.into(), mean: 0.1 + 0.2, std: 1.0 / 3.0 });
+    let features = ["x", "y"].map(|name| Feature::Number {
+        column: name.into(),
+        mean: 0.1 + 0.2,
+        std: 1.0 / 3.0,
+        fill: None,
+        indicator: false,
+    });
     let classes = vec!["a".to_string(), "b".to_string()];
     Model {
         network,

@@ -5,13 +5,14 @@ use std::path::Path;
 use riemla::curvature::{Structure, Subset};
 use riemla::nn::{Activation, NetworkSpec};
 use riemla_files::data::DATA_FILE;
+use riemla_files::encoding::{Encoding, EncodingOptions, MissingValues, Tally, Task};
 use riemla_files::idx::read_idx_from;
 use riemla_files::onnx::import_onnx_bytes;
 use riemla_files::posterior::TENSORS_FILE;
 use riemla_files::samples::{read_samples, write_samples};
 use riemla_files::spec::parse_model_spec;
 use riemla_files::state_dict::read_state_dict;
-use riemla_files::table::read_table_from;
+use riemla_files::table::{ColumnKinds, read_table_from};
 use riemla_files::tensors::TensorFile;
 use riemla_files::{Existing, Model, ReadOptions, SampleStore, SavedPosterior, Source};
 
@@ -34,12 +35,22 @@ fn subject(name: &'static str, valid: Vec<Vec<u8>>, read: impl Fn(&[u8]) -> bool
 }
 
 fn source(bytes: &[u8]) -> riemla_files::Result<Source> {
-    let options = ReadOptions { max_bytes: 1 << 20, max_columns: 1000 };
+    let options = ReadOptions { max_bytes: 1 << 20, max_columns: 1000, ..ReadOptions::default() };
     Source::from_reader("data", std::io::Cursor::new(bytes.to_vec()), options)
 }
 
+/// A table that can be read; whether it can be encoded does not matter, but it must be tried.
 fn is_table(bytes: &[u8]) -> bool {
-    source(bytes).and_then(|source| read_table_from(source, &[])).is_ok()
+    let read = source(bytes).and_then(|source| read_table_from(source, &ColumnKinds::default()));
+    read.is_ok_and(|table| {
+        let options = EncodingOptions {
+            missing: MissingValues::Indicator,
+            ..EncodingOptions::new(Task::Classification)
+        };
+        let fitted = Encoding::fit(&table, &options);
+        let _ = fitted.and_then(|(encoding, _)| encoding.dataset(&table, &mut Tally::default()));
+        true
+    })
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -76,9 +87,10 @@ fn npz() -> Vec<u8> {
 
 fn tables() -> Vec<Subject> {
     let csv = b"a,b,c\n1,2,x\n3,4.5,\"y, z\"\n-1e9,0,x\n".to_vec();
+    let sheet = b"\xef\xbb\xbfa;b;when\r1,5;NA;2024-01-31\r3;;\"y; z\"\r".to_vec();
     let idx = vec![0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, 1, 2, 3, 4];
     vec![
-        subject("CSV", vec![csv.clone()], is_table),
+        subject("CSV", vec![csv.clone(), sheet], is_table),
         subject("CSV in gzip", vec![gzip(&csv)], is_table),
         subject("NPY", vec![npy()], is_table),
         subject("NPZ", vec![npz()], is_table),

@@ -11,7 +11,6 @@ use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
 use riemla::train::{GradientDescent, Schedule, gradient_descent};
 
 pub struct Banana {
-    pub data: Arc<Dataset>,
     pub network: Arc<Network>,
     pub loss: NetworkLoss,
     pub theta: Vec<f64>,
@@ -27,10 +26,10 @@ pub fn banana(root: &Path) -> Banana {
         found.map(|(_, array)| array.values.clone()).unwrap_or_else(|| panic!("no array {wanted}"))
     };
     let labels = array("y").iter().map(|&y| y as usize).collect();
-    let data = Arc::new(Dataset::classification(array("x"), 2, labels).unwrap());
+    let data = Dataset::classification(array("x"), 2, labels).unwrap();
     let network = Arc::new(Network::new(&NetworkSpec::mlp(&[2, 16, 16, 2], Activation::Tanh)).unwrap());
     let prior = Prior::isotropic(1e-2, network.dim()).unwrap();
-    let loss = NetworkLoss::new(network.clone(), data.clone(), Likelihood::Categorical, prior).unwrap();
+    let loss = NetworkLoss::new(network.clone(), data, Likelihood::Categorical, prior).unwrap();
     let mut theta = network.initialize(0);
     let descent = GradientDescent {
         learning_rate: Schedule::Constant(1e-3),
@@ -38,7 +37,7 @@ pub fn banana(root: &Path) -> Banana {
         ..GradientDescent::default()
     };
     gradient_descent(&loss, &mut theta, &descent, Control::default()).unwrap();
-    Banana { data, network, loss, theta }
+    Banana { network, loss, theta }
 }
 
 impl Banana {

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use riemla::data::Dataset;
-use riemla_files::table::Values;
 use riemla_files::{LabelRange, ReadOptions, Source, Table, read_images, read_table};
 use sha2::{Digest as _, Sha256};
 
@@ -66,10 +65,7 @@ fn tabular(set: &DataSet, table: &Table) -> Result<Dataset> {
     same(file, "shape", &format!("{rows} × {}", features + 1), &found)?;
     let mut columns = Vec::new();
     for column in &table.columns {
-        match &column.values {
-            Values::Numbers(numbers) => columns.push(numbers.as_slice()),
-            Values::Strings(_) => columns.push(table.numbers(&column.name)?),
-        }
+        columns.push(table.numbers(&column.name)?);
     }
     let target = columns.pop().unwrap_or_default();
     let inputs = (0..rows).flat_map(|row| columns.iter().map(move |column| column[row])).collect();

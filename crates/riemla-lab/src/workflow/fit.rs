@@ -34,6 +34,8 @@ pub struct Fitted {
     pub posterior: SavedPosterior,
     /// Rows it was fitted to, and rows held out as in training.
     pub rows: (usize, usize),
+    /// What the user should know.
+    pub notes: Vec<String>,
 }
 
 /// Fits a Laplace approximation at the weights of a model.
@@ -45,7 +47,8 @@ pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watc
     let needed = check_fit(&network, laplace.structure, &laplace.subset, config.memory)?;
     watch.note(&format!("memory: about {}", super::memory::in_words(needed)));
     watch.begin("reading the data", 0);
-    let data = training_data(&model, &config.data)?;
+    let mut notes = Vec::new();
+    let data = training_data(&model, &config.data, &mut notes)?;
     watch.begin("Laplace approximation", 0);
     let prior = Prior::new(&model.prior_precision, &network)?;
     let loss = NetworkLoss::new(network, data.train.clone(), model.likelihood, prior)?;
@@ -58,12 +61,17 @@ pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watc
     }
     let rows = (data.train.len(), data.validation.as_ref().map_or(0, |data| data.len()));
     let data = config.keep_data.then_some(data);
-    Ok(Fitted { posterior: SavedPosterior { model, config: config.laplace.clone(), laplace, data }, rows })
+    let posterior = SavedPosterior { model, config: config.laplace.clone(), laplace, data };
+    Ok(Fitted { posterior, rows, notes })
 }
 
 /// The data in the parts that training made of them; all of them, if they are other data.
-pub(super) fn training_data(model: &Model, files: &DataFiles) -> Result<TrainingData> {
-    let data = files.labelled(model)?;
+pub(super) fn training_data(
+    model: &Model,
+    files: &DataFiles,
+    notes: &mut Vec<String>,
+) -> Result<TrainingData> {
+    let data = files.labelled(model, notes)?;
     let held_out = model.training.as_ref().and_then(|training| training.held_out);
     let parts = held_out.and_then(|held_out: HeldOut| held_out.split(&data));
     Ok(parts.unwrap_or(TrainingData { train: data, validation: None }))

@@ -9,7 +9,7 @@ use riemla_files::{
 };
 
 use super::error::{Result, WorkflowError};
-use super::input::DataFiles;
+use super::input::{ColumnChoices, DataFiles};
 
 /// What is asked of an import.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub struct ImportConfig {
     pub prior_precision: f64,
     /// The training table, to know its columns and classes by name.
     pub data: Option<DataFiles>,
+    /// What is made of its columns.
+    pub columns: ColumnChoices,
     /// Whether the network was trained on standardised columns of that table.
     pub standardize: bool,
 }
@@ -76,8 +78,10 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
         }
     };
     likelihood.check_outputs(outputs)?;
-    let encoding =
-        config.data.as_ref().map(|files| encoding(files, likelihood, config.standardize)).transpose()?;
+    let encoding = match &config.data {
+        Some(files) => Some(encoding(files, config, likelihood, &mut notes)?),
+        None => None,
+    };
     let model = Model {
         network,
         likelihood,
@@ -100,7 +104,12 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
 }
 
 /// The columns of the table that the network was trained on.
-fn encoding(files: &DataFiles, likelihood: Likelihood, standardize: bool) -> Result<Encoding> {
+fn encoding(
+    files: &DataFiles,
+    config: &ImportConfig,
+    likelihood: Likelihood,
+    notes: &mut Vec<String>,
+) -> Result<Encoding> {
     let task = if matches!(likelihood, Likelihood::Gaussian { .. }) {
         Task::Regression
     } else {
@@ -108,11 +117,13 @@ fn encoding(files: &DataFiles, likelihood: Likelihood, standardize: bool) -> Res
     };
     let options = EncodingOptions {
         target: files.target.clone(),
-        standardize,
+        standardize: config.standardize,
         standardize_target: false,
-        ..EncodingOptions::new(task)
+        ..config.columns.options(task)
     };
-    Ok(Encoding::fit(&files.table(&[])?, &options)?)
+    let (encoding, found) = Encoding::fit(&files.table(&config.columns)?, &options)?;
+    notes.extend(found);
+    Ok(encoding)
 }
 
 /// Writes the weights of a model as a PyTorch state dict in safetensors.

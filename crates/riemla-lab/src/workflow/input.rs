@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use riemla::data::{Dataset, Targets};
 use riemla::objective::Likelihood;
+use riemla_files::encoding::{EncodingOptions, MissingValues, Tally, Task};
 use riemla_files::idx::read_idx_from;
-use riemla_files::table::{Column, Values, read_table_from};
+use riemla_files::table::{Column, ColumnKinds, Values, read_table_from};
 use riemla_files::{CsvReader, Encoding, Format, Model, ReadOptions, Source, Table};
 
 use super::error::{Result, WorkflowError};
@@ -23,19 +24,43 @@ pub struct DataFiles {
     pub labels: Option<PathBuf>,
     /// Column of the target, for models without an encoding; `y` or the last if none.
     pub target: Option<String>,
+    /// How the files are read.
+    pub options: ReadOptions,
+}
+
+/// What is made of the columns of a table that a model is to know.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ColumnChoices {
+    /// Columns to leave out.
+    pub ignore: Vec<String>,
+    /// Columns of categories, whatever they look like.
+    pub categorical: Vec<String>,
+    /// What becomes of missing values.
+    pub missing: MissingValues,
+}
+
+impl ColumnChoices {
+    /// For a task, with everything else as usual.
+    pub(super) fn options(&self, task: Task) -> EncodingOptions {
+        let (categorical, missing) = (self.categorical.clone(), self.missing);
+        EncodingOptions { categorical, missing, ..EncodingOptions::new(task) }
+    }
 }
 
 impl DataFiles {
     /// One file.
     pub fn new(data: impl Into<PathBuf>) -> Self {
-        Self { data: data.into(), labels: None, target: None }
+        Self { data: data.into(), labels: None, target: None, options: ReadOptions::default() }
     }
 
-    /// Inputs and targets for a model.
-    pub fn labelled(&self, model: &Model) -> Result<Dataset> {
+    /// Inputs and targets for a model; `notes` gets what the user should know about them.
+    pub fn labelled(&self, model: &Model, notes: &mut Vec<String>) -> Result<Dataset> {
         if let Some(encoding) = &model.encoding {
             let table = self.encoded_table(encoding, true)?;
-            return Ok(encoding.dataset(&table)?);
+            let mut tally = Tally::default();
+            let data = encoding.dataset(&table, &mut tally)?;
+            notes.extend(self.in_words(&tally));
+            return Ok(data);
         }
         let file = self.data.display().to_string();
         let mut arrays = self.arrays()?;
@@ -47,9 +72,12 @@ impl DataFiles {
     }
 
     /// Inputs for a model, row-major; targets are not needed, and left alone if they are there.
-    pub fn inputs(&self, model: &Model) -> Result<Vec<f64>> {
+    pub fn inputs(&self, model: &Model, notes: &mut Vec<String>) -> Result<Vec<f64>> {
         if let Some(encoding) = &model.encoding {
-            return Ok(encoding.inputs(&self.encoded_table(encoding, false)?)?);
+            let mut tally = Tally::default();
+            let inputs = encoding.inputs(&self.encoded_table(encoding, false)?, &mut tally)?;
+            notes.extend(self.in_words(&tally));
+            return Ok(inputs);
         }
         let mut arrays = self.arrays()?;
         let width = arrays.width;
@@ -60,8 +88,13 @@ impl DataFiles {
         Ok(arrays.values)
     }
 
+    /// What an encoding did to values of these files, for the user.
+    pub(super) fn in_words(&self, tally: &Tally) -> Vec<String> {
+        tally.notes().iter().map(|note| format!("{}: {note}", self.data.display())).collect()
+    }
+
     /// A whole table of any columns: for those who have no model yet.
-    pub fn table(&self, text: &[String]) -> Result<Table> {
+    pub fn table(&self, choices: &ColumnChoices) -> Result<Table> {
         let source = self.source()?;
         if source.format() == Format::Idx {
             return Err(WorkflowError::unfit(format!(
@@ -69,34 +102,34 @@ impl DataFiles {
                 source.name()
             )));
         }
-        Ok(read_table_from(source, text)?)
+        let kinds = ColumnKinds { text: choices.categorical.clone(), ..ColumnKinds::default() };
+        Ok(read_table_from(source, &kinds)?.without(&choices.ignore)?)
     }
 
     /// Opens the file, or standard input.
     pub fn source(&self) -> Result<Source> {
-        open(&self.data)
+        open(&self.data, self.options)
     }
 
     fn encoded_table(&self, encoding: &Encoding, target: bool) -> Result<Table> {
         let source = self.source()?;
-        let text = encoding.text_columns();
+        let kinds = encoding.kinds();
         if source.format() != Format::Csv {
-            return Ok(read_table_from(source, &text)?);
+            return Ok(read_table_from(source, &kinds)?);
         }
-        let mut reader = CsvReader::new(source, &text)?.only(&encoding.columns(target), &[]);
+        let mut reader = CsvReader::new(source, &kinds)?.only(&encoding.columns(target), &[])?;
         let file = reader.name().to_string();
         let empty = riemla_files::Error::Empty { file, expected: "there is a header but no rows" };
         Ok(reader.next_chunk(usize::MAX)?.ok_or(empty)?)
     }
 
     pub(super) fn arrays(&self) -> Result<Arrays> {
-        Arrays::read(&self.data)
+        Arrays::read(&self.data, self.options)
     }
 }
 
 /// Opens a file, or standard input for `-`.
-fn open(path: &Path) -> Result<Source> {
-    let options = ReadOptions::default();
+fn open(path: &Path, options: ReadOptions) -> Result<Source> {
     Ok(if path == Path::new("-") {
         Source::from_reader("standard input", std::io::stdin(), options)?
     } else {
@@ -113,15 +146,15 @@ pub(super) struct Arrays {
 }
 
 impl Arrays {
-    fn read(path: &Path) -> Result<Self> {
-        let source = open(path)?;
+    fn read(path: &Path, options: ReadOptions) -> Result<Self> {
+        let source = open(path, options)?;
         if source.format() == Format::Idx {
             let idx = read_idx_from(source)?;
             let (width, rows) = (idx.item_len(), idx.dims[0]);
             let values = idx.data.iter().map(|byte| f64::from(*byte) / 255.0).collect();
             return Ok(Self { names: vec![], width, rows, values });
         }
-        let table = read_table_from(source, &[])?;
+        let table = read_table_from(source, &ColumnKinds::default())?;
         let (rows, width) = (table.rows, table.columns.len());
         let mut values = vec![0.0; rows * width];
         for (j, Column { name, .. }) in table.columns.iter().enumerate() {
@@ -137,15 +170,18 @@ impl Arrays {
             return labels(path, files, self.rows);
         }
         let name = files.data.display();
+        if self.names.is_empty() {
+            return Err(WorkflowError::unfit(format!(
+                "{name} holds images without labels: give them with --labels"
+            )));
+        }
         let known = |wanted: &str| self.names.iter().position(|name| name == wanted);
         let place = match &files.target {
             Some(target) => known(target).ok_or_else(|| {
                 let there = self.names.join(", ");
                 WorkflowError::unfit(format!("{name}: missing column `{target}`; columns there: {there}"))
             })?,
-            None => known(TARGET_ARRAY).or(self.names.len().checked_sub(1)).ok_or_else(|| {
-                WorkflowError::unfit(format!("{name} holds images without labels: give them with --labels"))
-            })?,
+            None => known(TARGET_ARRAY).unwrap_or(self.names.len() - 1),
         };
         if self.width < 2 {
             return Err(WorkflowError::unfit(format!(
@@ -166,13 +202,13 @@ impl Arrays {
 }
 
 fn labels(path: &Path, files: &DataFiles, rows: usize) -> Result<Arrays> {
-    let source = open(path)?;
+    let source = open(path, files.options)?;
     let labels = if source.format() == Format::Idx {
         let idx = read_idx_from(source)?;
         let values = idx.data.iter().map(|byte| f64::from(*byte)).collect();
         Arrays { names: vec![], width: idx.item_len(), rows: idx.dims[0], values }
     } else {
-        Arrays::read(path)?
+        Arrays::read(path, files.options)?
     };
     if labels.rows != rows {
         return Err(WorkflowError::unfit(format!(
@@ -223,10 +259,11 @@ pub(super) fn looks_like_classes(table: &Table, column: &str) -> Result<bool> {
     Ok(match &table.column(column)?.values {
         Values::Strings(_) => true,
         Values::Numbers(numbers) => {
-            let mut different: Vec<i64> = numbers.iter().map(|n| *n as i64).collect();
+            let there = numbers.iter().filter(|n| !n.is_nan());
+            let mut different: Vec<i64> = there.clone().map(|n| *n as i64).collect();
             different.sort_unstable();
             different.dedup();
-            let whole = numbers.iter().all(|n| n.fract() == 0.0);
+            let whole = there.into_iter().all(|n| n.fract() == 0.0);
             whole && different.len() <= 20 && different.len() * 3 <= numbers.len()
         }
     })

@@ -7,7 +7,7 @@ use riemla_files::idx::read_idx;
 use riemla_files::model::MODEL_FILE;
 use riemla_files::posterior::POSTERIOR_FILE;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
-use riemla_files::table::Values;
+use riemla_files::table::{Column, Values};
 use riemla_files::tensors::TensorFile;
 use riemla_files::{
     Format, Model, ReadOptions, RunConfig, SavedPosterior, Source, import_onnx, read_model_spec, read_table,
@@ -42,8 +42,8 @@ impl Description {
     }
 }
 
-/// Finds out what is at a path.
-pub fn inspect(path: &Path) -> Result<Description> {
+/// Finds out what is at a path; `options` say how data are read.
+pub fn inspect(path: &Path, options: ReadOptions) -> Result<Description> {
     if path.is_dir() {
         return directory(path);
     }
@@ -61,7 +61,7 @@ pub fn inspect(path: &Path) -> Result<Description> {
         }
         "json" => spec(path),
         "log" => log(path),
-        _ => data(path),
+        _ => data(path, options),
     }
 }
 
@@ -205,8 +205,7 @@ fn log(path: &Path) -> Result<Description> {
     ))
 }
 
-fn data(path: &Path) -> Result<Description> {
-    let options = ReadOptions::default();
+fn data(path: &Path, options: ReadOptions) -> Result<Description> {
     let format = Source::open(path, options)?.format();
     if format == Format::Idx {
         let idx = read_idx(path, options)?;
@@ -217,16 +216,6 @@ fn data(path: &Path) -> Result<Description> {
         ));
     }
     let table = read_table(path, options)?;
-    let column = |column: &riemla_files::table::Column| match &column.values {
-        Values::Numbers(numbers) => {
-            let (low, high) = numbers.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
-            format!("{}: numbers from {low} to {high}", column.name)
-        }
-        Values::Strings(strings) => {
-            let different: std::collections::BTreeSet<&String> = strings.iter().collect();
-            format!("{}: text, {} different", column.name, different.len())
-        }
-    };
     let kind = match format {
         Format::Npy => "table (NPY)",
         Format::Npz => "table (NPZ)",
@@ -234,5 +223,29 @@ fn data(path: &Path) -> Result<Description> {
         _ => "table (CSV)",
     };
     let columns: Vec<String> = table.columns.iter().map(column).collect();
-    Ok(Description::new(kind, vec![("rows", json!(table.rows)), ("columns", json!(columns))]))
+    let mut properties = vec![("rows", json!(table.rows)), ("columns", json!(columns))];
+    let remarks = riemla_files::encoding::remarks(&table);
+    if !remarks.is_empty() {
+        properties.push(("remarks", json!(remarks)));
+    }
+    Ok(Description::new(kind, properties))
+}
+
+/// What a column holds, in words.
+fn column(column: &Column) -> String {
+    let name = &column.name;
+    let missing = match column.missing() {
+        0 => String::new(),
+        count => format!(", {count} missing"),
+    };
+    match &column.values {
+        Values::Numbers(numbers) => {
+            let (low, high) = numbers.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
+            format!("{name}: numbers from {low} to {high}{missing}")
+        }
+        Values::Strings(strings) => {
+            let different: std::collections::BTreeSet<&String> = strings.iter().collect();
+            format!("{name}: text, {} different{missing}", different.len())
+        }
+    }
 }

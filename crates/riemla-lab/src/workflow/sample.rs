@@ -151,7 +151,8 @@ pub(super) fn loss_of(saved: &SavedPosterior, train: &Dataset) -> Result<Network
 /// The data of a saved posterior, or those given.
 pub(super) fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Result<TrainingData> {
     match (given, &saved.data) {
-        (Some(files), _) => training_data(&saved.model, files),
+        // What there is to say about these data was said by the fit.
+        (Some(files), _) => training_data(&saved.model, files, &mut Vec::new()),
         (None, Some(data)) => Ok(data.clone()),
         (None, None) => Err(WorkflowError::unfit(
             "the posterior was saved without its data: give the training data with --data",

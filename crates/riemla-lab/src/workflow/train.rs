@@ -10,11 +10,12 @@ use riemla::data::Dataset;
 use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
 use riemla::train::{Recipe, TrainReport, TrainStatus};
+use riemla_files::encoding::Tally;
 use riemla_files::{Encoding, EncodingOptions, HeldOut, Model, Table, Task, TrainingData, TrainingRecord};
 use serde::Serialize;
 
 use super::error::{Result, WorkflowError};
-use super::input::{DataFiles, looks_like_classes};
+use super::input::{ColumnChoices, DataFiles, looks_like_classes};
 use super::predictor::Predictor;
 use super::scores::{decoded_targets, kinds, scores};
 use crate::watch::{Watch, steps};
@@ -37,8 +38,8 @@ pub struct TrainConfig {
     pub data: DataFiles,
     /// Classes or numbers; by the look of the target if none.
     pub task: Option<Task>,
-    /// Columns to leave out.
-    pub ignore: Vec<String>,
+    /// What is made of the columns.
+    pub columns: ColumnChoices,
     /// Sizes of the hidden layers.
     pub hidden: Vec<usize>,
     /// Their activation.
@@ -63,7 +64,7 @@ impl TrainConfig {
         Self {
             data: DataFiles::new(data),
             task: None,
-            ignore: Vec::new(),
+            columns: ColumnChoices::default(),
             hidden: vec![50],
             activation: Activation::Tanh,
             network: None,
@@ -104,6 +105,7 @@ struct Prepared {
     data: TrainingData,
     held_out: Option<HeldOut>,
     task: Task,
+    notes: Vec<String>,
 }
 
 /// Trains a network on a table.
@@ -115,7 +117,7 @@ pub fn train(config: &TrainConfig, stop: &AtomicBool, watch: &dyn Watch) -> Resu
     let prepared = prepare(config)?;
     let (spec, likelihood) = network_for(config, &prepared)?;
     let network = Arc::new(Network::new(&spec)?);
-    let mut run = Run { config, network, stop, watch, notes: Vec::new(), evaluations: 0 };
+    let mut run = Run { config, network, stop, watch, notes: prepared.notes.clone(), evaluations: 0 };
     let train = Arc::new(prepared.data.train.clone());
     let precision = config.prior_precision.unwrap_or(FIRST_PRIOR);
     let prior = Prior::isotropic(precision, run.network.dim())?;
@@ -280,7 +282,7 @@ fn prepare(config: &TrainConfig) -> Result<Prepared> {
     if config.data.labels.is_some() {
         return prepare_arrays(config);
     }
-    let table = config.data.table(&[])?.without(&config.ignore)?;
+    let table = config.data.table(&config.columns)?;
     let target = target_column(&table, config.data.target.as_deref())?;
     let classes = looks_like_classes(&table, &target)?;
     let task = config.task.unwrap_or(if classes { Task::Classification } else { Task::Regression });
@@ -290,12 +292,14 @@ fn prepare(config: &TrainConfig) -> Result<Prepared> {
         target: Some(target),
         standardize: config.standardize,
         rows,
-        ..EncodingOptions::new(task)
+        ..config.columns.options(task)
     };
-    let encoding = Encoding::fit(&table, &options)?;
-    let data = encoding.dataset(&table)?;
+    let (encoding, mut notes) = Encoding::fit(&table, &options)?;
+    let mut tally = Tally::default();
+    let data = encoding.dataset(&table, &mut tally)?;
+    notes.extend(tally.notes());
     let (held_out, data) = split(data, held_out, config.seed);
-    Ok(Prepared { encoding: Some(encoding), data, held_out, task })
+    Ok(Prepared { encoding: Some(encoding), data, held_out, task, notes })
 }
 
 /// The named column, or the last one.
@@ -325,7 +329,7 @@ fn prepare_arrays(config: &TrainConfig) -> Result<Prepared> {
     };
     let held_out = held_out_rows(config, data.len())?;
     let (held_out, data) = split(data, held_out, config.seed);
-    Ok(Prepared { encoding: None, data, held_out, task })
+    Ok(Prepared { encoding: None, data, held_out, task, notes: Vec::new() })
 }
 
 fn split(data: Dataset, held_out: usize, seed: u64) -> (Option<HeldOut>, TrainingData) {

@@ -2,6 +2,7 @@
 
 use super::footer::{Field, Physical};
 use super::thrift::{Reader, Result};
+use crate::table::Values;
 
 /// Entries of a column, or of its dictionary.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +40,38 @@ impl Entries {
                 Ok(text_size(text))
             }
             _ => Err("a dictionary has another type than its column".into()),
+        }
+    }
+}
+
+impl Entries {
+    /// Memory a missing value takes.
+    pub fn gap_size(&self) -> u64 {
+        match self {
+            Entries::Numbers(_) => 8,
+            Entries::Texts(_) => text_size(""),
+        }
+    }
+
+    /// Puts missing values between the entries from `start` on, where `there` is false.
+    pub fn spread(&mut self, start: usize, there: &[bool]) {
+        match self {
+            Entries::Numbers(values) => spread(values, start, there, || f64::NAN),
+            Entries::Texts(values) => spread(values, start, there, String::new),
+        }
+    }
+}
+
+fn spread<T>(values: &mut Vec<T>, start: usize, there: &[bool], gap: impl Fn() -> T) {
+    let mut found = values.split_off(start).into_iter();
+    values.extend(there.iter().map(|there| there.then(|| found.next()).flatten().unwrap_or_else(&gap)));
+}
+
+impl From<Entries> for Values {
+    fn from(entries: Entries) -> Self {
+        match entries {
+            Entries::Numbers(numbers) => Values::Numbers(numbers),
+            Entries::Texts(texts) => Values::Strings(texts),
         }
     }
 }
@@ -247,4 +280,19 @@ pub fn delta_texts(bytes: &[u8], count: usize, out: &mut Entries) -> Result<u64>
         size += push_text(texts, reader.take(length)?)?;
     }
     Ok(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_values_are_put_between_the_others() {
+        let mut texts = Entries::Texts(["a", "b", "c"].map(String::from).to_vec());
+        texts.spread(1, &[false, true, false, true]);
+        assert_eq!(texts, Entries::Texts(["a", "", "b", "", "c"].map(String::from).to_vec()));
+        let mut numbers = Entries::Numbers(vec![]);
+        numbers.spread(0, &[false, false]);
+        assert!(matches!(&numbers, Entries::Numbers(n) if n.len() == 2 && n.iter().all(|n| n.is_nan())));
+    }
 }

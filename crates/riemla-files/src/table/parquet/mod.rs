@@ -14,7 +14,7 @@ use self::decode::Entries;
 use self::footer::{Chunk, Field, Footer};
 use self::page::{Content, Page};
 use self::thrift::Reader;
-use super::{Column, Table, Values};
+use super::{Column, Table};
 use crate::open::Source;
 use crate::{Error, Result};
 
@@ -43,9 +43,9 @@ pub fn read_table(mut source: Source) -> Result<Table> {
             part.read(&bytes, &group.chunks[number], &mut entries)?;
             left = part.left;
         }
-        columns.push(column(&file, field.name, entries)?);
+        columns.push(Column { name: field.name, values: entries.into() });
     }
-    Ok(Table { file, columns, rows, lines: vec![] })
+    Ok(Table { columns, rows, ..Table::empty(&file) })
 }
 
 fn check_fields(file: &str, fields: &[Field], most: usize) -> Result<()> {
@@ -60,28 +60,6 @@ fn check_fields(file: &str, fields: &[Field], most: usize) -> Result<()> {
         return Ok(());
     };
     Err(Error::format(file, "Parquet", problem))
-}
-
-/// The finished column: no empty text, no number that is not finite.
-fn column(file: &str, name: String, entries: Entries) -> Result<Column> {
-    let at = |row: usize| row as u64 + 1;
-    let values = match entries {
-        Entries::Numbers(numbers) => match numbers.iter().position(|value| !value.is_finite()) {
-            None => Values::Numbers(numbers),
-            Some(row) => {
-                let value = numbers[row].to_string();
-                return Err(Error::NotFinite { file: file.into(), line: at(row), column: name, value });
-            }
-        },
-        Entries::Texts(texts) => match texts.iter().position(String::is_empty) {
-            None => Values::Strings(texts),
-            Some(row) => {
-                let value = String::new();
-                return Err(Error::Missing { file: file.into(), line: at(row), column: name, value });
-            }
-        },
-    };
-    Ok(Column { name, values })
 }
 
 /// Reads one column of one group of rows.
@@ -141,11 +119,25 @@ impl Part<'_> {
         dictionary: &Entries,
         entries: &mut Entries,
     ) -> Result<()> {
-        let (defined, values) = self.parts(page, levels)?;
-        if let Some(defined) = defined {
-            self.check_defined(defined, page.values, entries.len())?;
-        }
-        let count = page.values;
+        let (levels, values) = self.parts(page, levels)?;
+        let Some(levels) = levels else { return self.decode(page, values, page.values, dictionary, entries) };
+        let there = self.defined(levels, page.values)?;
+        let (before, count) = (entries.len(), there.iter().filter(|there| **there).count());
+        self.decode(page, values, count, dictionary, entries)?;
+        self.take(entries.gap_size() * (page.values - count) as u64)?;
+        entries.spread(before, &there);
+        Ok(())
+    }
+
+    /// Adds `count` entries, all of which are there.
+    fn decode(
+        &mut self,
+        page: &Page<'_>,
+        values: &[u8],
+        count: usize,
+        dictionary: &Entries,
+        entries: &mut Entries,
+    ) -> Result<()> {
         let size = match page.encoding {
             0 => decode::plain(self.field, values, count, entries),
             2 | 8 => return self.referred(values, count, dictionary, entries),
@@ -185,26 +177,15 @@ impl Part<'_> {
         Ok((Some(defined.map_err(|problem| self.invalid(problem))?), reader.rest))
     }
 
-    /// An error that names the first missing value.
-    fn check_defined(&self, levels: &[u8], count: usize, before: usize) -> Result<()> {
-        let (mut row, mut missing) = (before, None);
+    /// Which entries are there.
+    fn defined(&self, levels: &[u8], count: usize) -> Result<Vec<bool>> {
+        let mut there = Vec::new();
         let counted = decode::hybrid(levels, 1, count, |level| {
-            row += 1;
-            if level == 0 {
-                missing = Some(row as u64);
-                return Err(String::new());
-            }
+            there.push(level == 1);
             Ok(())
         });
-        match (missing, counted) {
-            (Some(line), _) => Err(Error::Missing {
-                file: self.file.into(),
-                line,
-                column: self.field.name.clone(),
-                value: "null".into(),
-            }),
-            (None, counted) => counted.map_err(|problem| self.invalid(problem)),
-        }
+        counted.map_err(|problem| self.invalid(problem))?;
+        Ok(there)
     }
 
     /// Entries as places in the dictionary.

@@ -53,13 +53,15 @@ pub fn compare(config: &CompareConfig, watch: &dyn Watch) -> Result<Comparison> 
     let wasserstein_null = wasserstein_null(&theirs, own.len())?;
     let energy = standardized_energy(&own, &theirs)?;
     watch.begin("comparing the losses and outputs", 0);
-    let test = config.data.as_ref().map(|files| test_data(&loaded, files)).transpose()?;
+    let mut read = Vec::new();
+    let test = config.data.as_ref().map(|files| test_data(&loaded, files, &mut read)).transpose()?;
     let (spread_rows, inputs) = spread_rows(&loaded, test.as_ref());
     let [a, b] = labels(&loaded);
     let sides = [loaded[0].measure(a, inputs[0])?, loaded[1].measure(b, inputs[1])?];
     watch.begin("scoring", 0);
     let scores = test.as_ref().map(|test| scores(&loaded, test, &config.bootstrap)).transpose()?;
-    let notes = notes(&loaded, &sides, (&sides[1 - reference].label, marginals.only_in_draws));
+    let mut notes = notes(&loaded, &sides, (&sides[1 - reference].label, marginals.only_in_draws));
+    notes.extend(read);
     let data = config.data.as_ref().map(|files| files.data.display().to_string());
     let level = config.bootstrap.level;
     Ok(Comparison {
@@ -121,10 +123,10 @@ fn labels(loaded: &[Loaded; 2]) -> [String; 2] {
 }
 
 /// The given data for each model; read once if both read it alike, since a pipe cannot be read twice.
-fn test_data([a, b]: &[Loaded; 2], files: &DataFiles) -> Result<[Dataset; 2]> {
-    let first = files.labelled(&a.saved.model)?;
+fn test_data([a, b]: &[Loaded; 2], files: &DataFiles, notes: &mut Vec<String>) -> Result<[Dataset; 2]> {
+    let first = files.labelled(&a.saved.model, notes)?;
     let alike = a.saved.model.encoding == b.saved.model.encoding;
-    let second = if alike { first.clone() } else { files.labelled(&b.saved.model)? };
+    let second = if alike { first.clone() } else { files.labelled(&b.saved.model, notes)? };
     if first.len() != second.len() {
         return Err(WorkflowError::unfit("the two models read different rows from the same data"));
     }

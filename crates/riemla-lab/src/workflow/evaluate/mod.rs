@@ -13,12 +13,13 @@ use std::path::Path;
 
 use riemla::data::Dataset;
 use riemla::posterior::Method;
-use riemla::predict::{Prediction, Temperature, fit_temperature};
+use riemla::predict::{Prediction, Temperature, TemperatureStatus, fit_temperature};
 use riemla::score::Bootstrap;
 use riemla_files::SavedPosterior;
 
 use super::draws::{predictor, set_names};
 use super::error::{Result, WorkflowError};
+use super::held_out::too_few;
 use super::input::DataFiles;
 use super::predictor::{Predictor, decoded};
 use super::sample::read_posterior;
@@ -51,9 +52,10 @@ pub struct EvaluateConfig {
 pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) -> Result<Evaluation> {
     watch.begin("reading", 0);
     let saved = read_posterior(directory)?;
-    let data = config.data.labelled(&saved.model)?;
-    let others = config.ood.iter().map(|files| files.inputs(&saved.model)).collect::<Result<Vec<_>>>()?;
     let mut notes = Vec::new();
+    let data = config.data.labelled(&saved.model, &mut notes)?;
+    let others = config.ood.iter().map(|files| files.inputs(&saved.model, &mut notes));
+    let others = others.collect::<Result<Vec<_>>>()?;
     let predictors = predictors(directory, &saved, config, &mut notes)?;
     let targets = decoded_targets(data.targets(), predictors[0].1.scale());
     let mut methods: Vec<MethodResult> = Vec::new();
@@ -147,18 +149,8 @@ fn predictors(
     }
     let map = predictor(saved, directory, Method::Map.name())?;
     let mut all = vec![(Method::Map.name().to_string(), Way::Draws(map.clone()))];
-    match held_out(saved, config)? {
-        Some(held_out) => {
-            let outputs = outputs_of(&map, held_out.inputs())?;
-            let temperature = fit_temperature(&outputs, map.model.likelihood(), held_out.targets())?;
-            if temperature.status != riemla::predict::TemperatureStatus::Converged {
-                notes.push(format!("temperature: {}", temperature.status));
-            }
-            all.push((TEMPERATURE.into(), Way::Temperature(map, temperature)));
-        }
-        None => notes.push(
-            "no temperature: it needs rows that were not trained on; give some with --validation".into(),
-        ),
+    if let Some(temperature) = temperature(&map, held_out(saved, config, notes)?, notes)? {
+        all.push((TEMPERATURE.into(), Way::Temperature(map, temperature)));
     }
     for name in [Method::La.name(), Method::LinLa.name()] {
         all.push((name.into(), Way::Draws(predictor(saved, directory, name)?)));
@@ -170,9 +162,36 @@ fn predictors(
     Ok(all)
 }
 
-fn held_out(saved: &SavedPosterior, config: &EvaluateConfig) -> Result<Option<Dataset>> {
+/// The temperature that held-out rows ask for; none, with a note, if they are too few to say.
+fn temperature(
+    map: &Predictor,
+    held_out: Option<Dataset>,
+    notes: &mut Vec<String>,
+) -> Result<Option<Temperature>> {
+    let Some(held_out) = held_out else {
+        let note = "no temperature: it needs rows that were not trained on; give some with --validation";
+        notes.push(note.into());
+        return Ok(None);
+    };
+    let outputs = outputs_of(map, held_out.inputs())?;
+    if let Some(reason) = too_few(&outputs, map.model.likelihood(), &held_out) {
+        notes.push(format!("no temperature: {reason}; give more with --validation"));
+        return Ok(None);
+    }
+    let temperature = fit_temperature(&outputs, map.model.likelihood(), held_out.targets())?;
+    if temperature.status != TemperatureStatus::Converged {
+        notes.push(format!("temperature: {}", temperature.status));
+    }
+    Ok(Some(temperature))
+}
+
+fn held_out(
+    saved: &SavedPosterior,
+    config: &EvaluateConfig,
+    notes: &mut Vec<String>,
+) -> Result<Option<Dataset>> {
     match &config.validation {
-        Some(files) => files.labelled(&saved.model).map(Some),
+        Some(files) => files.labelled(&saved.model, notes).map(Some),
         None => Ok(saved.data.as_ref().and_then(|data| data.validation.clone())),
     }
 }

@@ -4,13 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use riemla::Control;
-use riemla::posterior::{Draw, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength};
+use riemla::data::Dataset;
+use riemla::nn::Network;
+use riemla::posterior::{
+    Draw, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength,
+};
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
 use super::{Finished, Keeper, Sampler};
 use crate::strength::settle;
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
+use crate::workflow::held_out::too_few;
 use crate::workflow::sample::{STRENGTH_FILE, SampleConfig, data_of, loss_of};
 
 /// A posterior of the library, before its draws.
@@ -35,6 +40,9 @@ impl Geodesics {
         config: &SampleConfig,
     ) -> Result<Self> {
         let TrainingData { train, validation } = data_of(&saved, config.data.as_ref())?;
+        if let (Strength::HeldOut { .. }, Some(validation)) = (settings.strength, &validation) {
+            check_held_out(&saved, validation)?;
+        }
         let loss = loss_of(&saved, &train)?;
         let laplace = Arc::new(saved.laplace);
         let posterior = Posterior::of_network(&loss, &laplace, settings.clone())?;
@@ -68,6 +76,20 @@ impl Geodesics {
             keeper.watch.note(&format!("strength of the metric: {:.4}{status}", found.strength));
         }
         Ok(settled.posterior)
+    }
+}
+
+/// A strength is chosen by as many rows as a temperature, for the same reason.
+fn check_held_out(saved: &SavedPosterior, rows: &Dataset) -> Result<()> {
+    let network = Network::new(&saved.model.network)?;
+    let model = NetworkOutputs::new(Arc::new(network), saved.laplace.likelihood)?;
+    let outputs = model.evaluate(&[saved.laplace.gaussian.theta()], rows.inputs())?.swap_remove(0);
+    match too_few(&outputs, saved.laplace.likelihood, rows) {
+        None => Ok(()),
+        Some(reason) => Err(WorkflowError::unfit(format!(
+            "a held-out strength would be left to chance: {reason}; hold out more in training (--validation), \
+             or use --strength auto"
+        ))),
     }
 }
 

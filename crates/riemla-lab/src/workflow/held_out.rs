@@ -1,0 +1,117 @@
+//! Whether held-out rows are enough to choose something by them.
+//!
+//! What a temperature, or a strength, fitted to them is worth depends on how many of them the network
+//! gets wrong: if none, the best confidence is without bound, and one wrong row more or less changes it
+//! by a factor. The tests show what the two numbers below are good for.
+
+use riemla::data::{Dataset, Targets};
+use riemla::objective::Likelihood;
+
+/// Least number of held-out rows.
+pub const LEAST_ROWS: usize = 50;
+/// Least number of them that are classified wrong.
+pub const LEAST_WRONG: usize = 5;
+
+/// Why these rows are too few to choose by, if they are. `outputs` are those of the trained weights,
+/// row-major.
+pub(super) fn too_few(outputs: &[f64], likelihood: Likelihood, data: &Dataset) -> Option<String> {
+    let rows = data.len();
+    if rows < LEAST_ROWS {
+        return Some(format!("{rows} rows are held out, but at least {LEAST_ROWS} are needed"));
+    }
+    let Targets::Classes(labels) = data.targets() else { return None };
+    let width = outputs.len() / rows;
+    let class = |row: &[f64]| match likelihood {
+        Likelihood::Bernoulli => usize::from(row[0] > 0.0),
+        _ => row.iter().enumerate().fold(0, |best, (k, value)| if *value > row[best] { k } else { best }),
+    };
+    let wrong = outputs.chunks_exact(width).zip(labels).filter(|(row, label)| class(row) != **label).count();
+    (wrong < LEAST_WRONG).then(|| {
+        format!(
+            "{wrong} of the {rows} held-out rows are classified wrong, but at least {LEAST_WRONG} are needed"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use riemla::predict::{Temperature, fit_temperature};
+    use riemla::random::{Purpose, fill_normal, stream};
+    use riemla::score::{nll, normal_cdf};
+
+    use super::*;
+
+    const CLASSES: usize = 3;
+
+    /// Outputs of a network that is calibrated: labels follow its probabilities. A wide spread makes it accurate.
+    fn calibrated(rows: usize, spread: f64, index: u64) -> (Vec<f64>, Dataset) {
+        let mut normal = vec![0.0; 2 * rows * CLASSES];
+        fill_normal(&mut stream(11, Purpose::Data, index), &mut normal);
+        let (outputs, noise) = normal.split_at_mut(rows * CLASSES);
+        outputs.iter_mut().for_each(|output| *output *= spread);
+        // The largest of outputs with Gumbel noise has the probabilities of the softmax.
+        let gumbel = |normal: f64| -(-normal_cdf(normal).ln()).ln();
+        let label = |(f, e): (&[f64], &[f64])| {
+            let noisy: Vec<f64> = f.iter().zip(e).map(|(f, e)| f + gumbel(*e)).collect();
+            (1..CLASSES).fold(0, |best, k| if noisy[k] > noisy[best] { k } else { best })
+        };
+        let labels = outputs.chunks(CLASSES).zip(noise.chunks(CLASSES)).map(label).collect();
+        let data = Dataset::classification(vec![0.0; rows], 1, labels).expect("data");
+        (outputs.to_vec(), data)
+    }
+
+    fn nll_at(temperature: &Temperature, (outputs, data): &(Vec<f64>, Dataset)) -> f64 {
+        let prediction = temperature.predict(outputs, Likelihood::Categorical, CLASSES).expect("predicts");
+        let probabilities = &prediction.classes().expect("classes").probabilities;
+        nll(probabilities, CLASSES, data.labels().expect("labels")).expect("scores")
+    }
+
+    /// Mean rise of the test NLL by a fitted temperature, where rows are enough and where they are too few.
+    fn harm(rows: usize, spread: f64) -> [Option<f64>; 2] {
+        let test = calibrated(2000, spread, u64::MAX);
+        let mut rises = [Vec::new(), Vec::new()];
+        for index in 0..200 {
+            let (outputs, data) = calibrated(rows, spread, index);
+            let fitted =
+                fit_temperature(&outputs, Likelihood::Categorical, data.targets()).expect("a temperature");
+            let as_it_is = Temperature { temperature: 1.0, ..fitted };
+            let which = usize::from(too_few(&outputs, Likelihood::Categorical, &data).is_some());
+            rises[which].push(nll_at(&fitted, &test) - nll_at(&as_it_is, &test));
+        }
+        rises.map(|rises| (!rises.is_empty()).then(|| rises.iter().sum::<f64>() / rises.len() as f64))
+    }
+
+    /// The network needs no temperature, so that a fitted one can only do harm. One parameter fitted to n
+    /// rows costs about 1/2n: 0.01 nats at 50 rows.
+    #[test]
+    fn enough_rows_do_little_harm_and_too_few_do_much() {
+        for spread in [2.0, 6.0, 15.0] {
+            let [enough, too_few] = harm(LEAST_ROWS, spread);
+            let enough = enough.expect("some are enough");
+            assert!(enough < 0.02, "spread {spread}: {enough}");
+            if let Some(too_few) = too_few {
+                assert!(too_few > 2.0 * enough, "spread {spread}: {too_few} against {enough}");
+            }
+        }
+        let [none, too_few] = harm(15, 6.0);
+        assert!(none.is_none() && too_few.expect("all") > 0.5, "{too_few:?}");
+    }
+
+    #[test]
+    fn wrong_rows_are_counted_for_every_likelihood() {
+        let labels = |wrong: usize| (0..60).map(|row| usize::from(row < wrong)).collect::<Vec<_>>();
+        let data = |wrong| Dataset::classification(vec![0.0; 60], 1, labels(wrong)).expect("data");
+        // All rows are predicted to be of class 0.
+        for (likelihood, row) in
+            [(Likelihood::Bernoulli, &[-1.0][..]), (Likelihood::Categorical, &[1.0, 0.0])]
+        {
+            assert_eq!(too_few(&row.repeat(60), likelihood, &data(5)), None);
+            let reason = too_few(&row.repeat(60), likelihood, &data(4)).expect("a reason");
+            assert!(reason.contains("4 of the 60"), "{reason}");
+        }
+        let numbers = |rows| Dataset::regression(vec![0.0; rows], 1, vec![0.0; rows], 1).expect("data");
+        let gaussian = Likelihood::Gaussian { sigma_noise: 1.0 };
+        assert_eq!(too_few(&[0.0; 50], gaussian, &numbers(50)), None);
+        assert!(too_few(&[0.0; 49], gaussian, &numbers(49)).is_some());
+    }
+}
