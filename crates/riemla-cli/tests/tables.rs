@@ -77,6 +77,13 @@ fn files_of_spreadsheets_give_the_same_model() {
     assert_eq!(scratch.ok(&format!("predict posterior --method map {sheet}")), plain);
     let message = scratch.fails("predict posterior --method map --data test.tsv --delimiter ,");
     assert!(message.contains("missing column `x`, `y`"), "{message}");
+    // Options of reading have a heading of their own, and no others are under it.
+    let help = scratch.ok("inspect --help");
+    let (others, reading) = help.split_once("Reading data:").expect("a heading");
+    assert!(
+        others.contains("--json") && reading.contains("--max-size") && !reading.contains("Print"),
+        "{help}"
+    );
     let output = scratch.run("predict posterior --method map --data test.tsv --delimiter ab");
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
 }

@@ -135,6 +135,13 @@ fn npy_and_npz_become_columns() {
     assert_eq!(both.numbers("y").unwrap(), [0.0, 1.0]);
     let uneven = table(npz(&[("x", inputs), ("y", npy("|u1", "3,", &[0, 1, 1]))]));
     assert!(matches!(uneven, Err(Error::Format { format: "NPZ", .. })));
+    let zeros = npz(&[("x", npy("|u1", "90000,", &[0; 90000]))]);
+    let most = |max_bytes| limited(&zeros, ReadOptions { max_bytes, ..ReadOptions::default() });
+    let read = |max_bytes| read_table_from(most(max_bytes)?, &ColumnKinds::default());
+    let refused = read(80_000).unwrap_err();
+    assert!(matches!(refused, Error::TooLarge { limit: 80_000, .. }), "{refused}");
+    assert!(refused.to_string().contains("--max-size"), "{refused}");
+    assert_eq!(read(100_000).unwrap().rows, 90_000);
 }
 
 #[test]

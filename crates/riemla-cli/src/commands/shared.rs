@@ -35,21 +35,23 @@ impl DataArguments {
     }
 }
 
+/// Heading of the options of reading in help texts.
+const READING: &str = "Reading data";
+
 /// How data are read.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Reading data")]
 pub struct ReadingArguments {
     /// Character between the columns of CSV files, or "tab" [default: comma, semicolon or tab,
     /// whichever fits]
-    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter, help_heading = READING)]
     pub delimiter: Option<u8>,
 
     /// Numbers of CSV files have a decimal comma
-    #[arg(long)]
+    #[arg(long, help_heading = READING)]
     pub decimal_comma: bool,
 
     /// Most bytes to take from a file after decompression, such as 16G [default: 4 GiB]
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = READING)]
     pub max_size: Option<u64>,
 }
 

@@ -82,7 +82,7 @@ pub(super) fn check(table: &Table, column: &str, notes: &mut Vec<String>) -> Res
             column,
             row,
             format!(
-                "`{}` is not a number, but {numbers} of {there} values of this column look like numbers: \
+                "`{}` cannot be read as a number, but {numbers} of {there} values of this column look like numbers: \
                  {remedy}, {otherwise}",
                 entries[row]
             ),

@@ -19,14 +19,14 @@ pub enum OutputFormat {
 
 /// Writes columns in pieces of some rows.
 pub(super) enum Writer<'a> {
-    Csv { out: csv::Writer<&'a mut dyn Write>, begun: bool },
+    Csv { out: Box<csv::Writer<&'a mut dyn Write>>, begun: bool },
     JsonLines(&'a mut dyn Write),
 }
 
 impl<'a> Writer<'a> {
     pub fn new(out: &'a mut dyn Write, format: OutputFormat) -> Self {
         match format {
-            OutputFormat::Csv => Self::Csv { out: csv::Writer::from_writer(out), begun: false },
+            OutputFormat::Csv => Self::Csv { out: Box::new(csv::Writer::from_writer(out)), begun: false },
             OutputFormat::JsonLines => Self::JsonLines(out),
         }
     }
