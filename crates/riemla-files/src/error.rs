@@ -24,6 +24,16 @@ pub enum Error {
         /// Which file or directory.
         file: String,
     },
+    /// Something is there that is never replaced.
+    #[error("{file} cannot be replaced: {reason}; nothing was touched: {remedy}")]
+    Protected {
+        /// Which file or directory.
+        file: String,
+        /// Why not.
+        reason: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// Another process is writing the same file.
     #[error("{file} is in use by another process; wait until it has ended, or write elsewhere")]
     Busy {

@@ -7,10 +7,10 @@ use riemla::nn::NetworkSpec;
 use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::{Existing, write_directory};
 use crate::data::{TrainingData, crc32};
 use crate::error::name;
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
+use crate::output::{Existing, OutputDirectory};
 use crate::spec::network;
 use crate::state_dict::{import_state_dict, write_state_dict};
 use crate::{Encoding, Error, Result};
@@ -118,8 +118,13 @@ struct ModelJson {
 impl Model {
     /// Writes a model directory in one step.
     pub fn write(&self, directory: &Path, existing: Existing) -> Result<()> {
-        self.check(&name(directory))?;
-        write_directory(directory, existing, |temporary| self.write_into(temporary))
+        self.write_to(&OutputDirectory::claim(directory, existing, &[])?)
+    }
+
+    /// As [`Model::write`], to a place that was claimed before.
+    pub fn write_to(&self, output: &OutputDirectory) -> Result<()> {
+        self.check(&name(output.path()))?;
+        output.write(|temporary| self.write_into(temporary))
     }
 
     /// Writes the two files into a directory that is there; the description last.

@@ -7,11 +7,11 @@ use riemla::nn::Network;
 use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::{Existing, write_directory};
 use crate::data::{DATA_FILE, TrainingData};
 use crate::error::name;
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
 use crate::model::Model;
+use crate::output::{Existing, OutputDirectory};
 use crate::spec::network;
 use crate::tensors::{TensorFile, TensorRef, write_tensors};
 use crate::{Error, Result};
@@ -67,7 +67,12 @@ impl SavedPosterior {
 
     /// Writes a posterior directory in one step: the model's files, and those of the Gaussian.
     pub fn write(&self, directory: &Path, existing: Existing) -> Result<()> {
-        let file = name(directory);
+        self.write_to(&OutputDirectory::claim(directory, existing, &[])?)
+    }
+
+    /// As [`SavedPosterior::write`], to a place that was claimed before.
+    pub fn write_to(&self, output: &OutputDirectory) -> Result<()> {
+        let file = name(output.path());
         let network = network(&file, &self.model.network)?;
         let parts = self.laplace.precision().parts().ok_or_else(|| {
             let message = "this precision cannot be saved".to_string();
@@ -92,7 +97,7 @@ impl SavedPosterior {
         for NamedArray { name, dims, values } in &parts.arrays {
             tensors.push(TensorRef::new(format!("precision.{name}"), dims.clone(), values));
         }
-        write_directory(directory, existing, |temporary| {
+        output.write(|temporary| {
             self.model.write_into(temporary)?;
             write_tensors(&temporary.join(TENSORS_FILE), &tensors)?;
             if let Some(data) = &self.data {

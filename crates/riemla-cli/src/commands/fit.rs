@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use riemla::curvature::{Curvature, LaplaceConfig, PriorChoice, Refit, Structure, Subset};
 use riemla::objective::PriorPrecision;
-use riemla_files::Existing;
+use riemla_files::{Existing, OutputDirectory};
 use riemla_lab::workflow::{FitConfig, Fitted, fit, memory};
 
 use super::shared::{DataArguments, facts, model_directory, positive};
@@ -76,7 +76,7 @@ pub struct Fit {
     #[arg(long)]
     pub without_data: bool,
 
-    /// Replace what is at DIR, its draws included
+    /// Replace the posterior at DIR, its draws included; other files are never replaced
     #[arg(long)]
     pub force: bool,
 
@@ -133,15 +133,16 @@ fn bytes(text: &str) -> Result<u64, String> {
 
 /// Fits, writes, prints.
 pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
-    let existing = if arguments.force { Existing::Replace } else { Existing::Refuse };
-    riemla_files::atomic::check_free(&arguments.out, existing)?;
+    let mut inputs = arguments.data.inputs();
+    inputs.push(&arguments.model);
+    let output = OutputDirectory::claim(&arguments.out, Existing::replace_if(arguments.force), &inputs)?;
     let model = model_directory(&arguments.model)?;
     let config = config(arguments);
     let bar = Bar::new(quiet);
     let fitted = fit(model, &config, stop_flag(quiet)?, &bar);
     bar.finish();
     let fitted = fitted?;
-    fitted.posterior.write(&arguments.out, existing)?;
+    fitted.posterior.write_to(&output)?;
     print(&if arguments.json { in_json(&fitted)? } else { in_words(&fitted) })?;
     if !quiet {
         eprintln!("Posterior: {}", arguments.out.display());

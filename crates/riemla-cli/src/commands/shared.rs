@@ -28,6 +28,12 @@ impl DataArguments {
     pub fn files(&self) -> DataFiles {
         DataFiles { data: self.data.clone(), labels: self.labels.clone(), target: self.target.clone() }
     }
+
+    /// The files that are read.
+    pub fn inputs(&self) -> Vec<&Path> {
+        let labels = self.labels.iter();
+        [&self.data].into_iter().chain(labels).map(PathBuf::as_path).collect()
+    }
 }
 
 /// A finite number above 0.

@@ -5,6 +5,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use riemla_files::atomic::write_file;
+use riemla_files::json::FORMAT_VERSION;
+use riemla_files::ours::is_described;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -50,14 +52,40 @@ pub fn slug(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-/// Makes the output directory; one that holds something is refused unless `resume`.
-pub fn prepare(out: &Path, resume: bool) -> Result<()> {
+/// Says that a directory is one of results, so that only such a directory is continued.
+const MARK: &str = "riemla.json";
+
+#[derive(Serialize)]
+struct Mark {
+    format_version: u64,
+    riemla_version: &'static str,
+    content: &'static str,
+}
+
+/// Makes the output directory; one that holds something is refused unless `resume` and an earlier run
+/// made it. Files with the names of results are replaced there, so none of `inputs` may be in it.
+pub fn prepare(out: &Path, resume: bool, inputs: &[&Path]) -> Result<()> {
     fs::create_dir_all(out).map_err(ExperimentError::io(out, "make this directory"))?;
     let mut entries = fs::read_dir(out).map_err(ExperimentError::io(out, "list it"))?;
-    if !resume && entries.next().is_some() {
-        return Err(ExperimentError::NotEmpty(out.into()));
+    if entries.next().is_some() {
+        if !is_described(&out.join(MARK)) {
+            return Err(ExperimentError::Foreign(out.into()));
+        }
+        if !resume {
+            return Err(ExperimentError::NotEmpty(out.into()));
+        }
     }
-    Ok(())
+    let place = out.canonicalize().map_err(ExperimentError::io(out, "find it"))?;
+    let inside = |input: &&&Path| input.canonicalize().is_ok_and(|input| input.starts_with(&place));
+    if let Some(input) = inputs.iter().find(inside) {
+        return Err(ExperimentError::InputInside { out: out.into(), input: input.into() });
+    }
+    let mark = Mark {
+        format_version: FORMAT_VERSION,
+        riemla_version: env!("CARGO_PKG_VERSION"),
+        content: "results of riemla reproduce",
+    };
+    write_json(&out.join(MARK), &mark)
 }
 
 /// Makes the directory of a file.

@@ -1,13 +1,12 @@
 //! From new data to a table of predictions, row by row: files may be larger than the memory.
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use riemla::predict::Prediction;
 use riemla::score::{max_probabilities, normal_quantile};
 use riemla_files::table::{Values, read_table_from};
-use riemla_files::{CsvReader, Format, Model, Table};
+use riemla_files::{CsvReader, Format, Model, OutputFile, Table};
 
 use super::error::{Result, WorkflowError};
 use super::input::DataFiles;
@@ -196,12 +195,12 @@ pub fn predict_to_file(
     predictor: &Predictor,
     model: &Model,
     config: &PredictConfig,
-    path: &Path,
+    output: &OutputFile,
     control: (&AtomicBool, &dyn Watch),
 ) -> Result<usize> {
     let mut failure = None;
     let mut rows = 0;
-    let written = riemla_files::atomic::write_file(path, |writer| {
+    let written = output.write(|writer| {
         match predict(predictor, model, config, writer, control) {
             Ok(count) => rows = count,
             Err(error) => failure = Some(error),

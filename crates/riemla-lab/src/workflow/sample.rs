@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss};
+use riemla_files::ours::LOG_FILE;
+pub use riemla_files::ours::SAMPLES_DIRECTORY;
 use riemla_files::samples::write_samples;
-use riemla_files::{RunConfig, RunInfo, SampleStore, SavedPosterior, TrainingData};
+use riemla_files::{InUse, RunConfig, RunInfo, SampleStore, SavedPosterior, TrainingData};
 
 use super::diagnostics::Diagnosis;
 use super::error::{Result, WorkflowError};
@@ -17,14 +19,6 @@ use super::fit::training_data;
 use super::input::DataFiles;
 use super::samplers::{Keeper, sampler};
 use crate::watch::Watch;
-
-/// Where the sets of draws are in a posterior directory.
-pub const SAMPLES_DIRECTORY: &str = "samples";
-/// The log of draws in the directory of a set.
-pub const LOG_FILE: &str = "draws.log";
-
-/// The strength that a rule found, beside the log.
-pub(super) const STRENGTH_FILE: &str = "calibration.json";
 
 /// What is asked of a sampling.
 #[derive(Debug, Clone)]
@@ -96,6 +90,8 @@ pub fn sample(
 ) -> Result<Sampled> {
     let begun = Instant::now();
     watch.begin("reading the posterior", 0);
+    check_posterior(directory)?;
+    let _in_use = InUse::claim(directory)?;
     let saved = read_posterior(directory)?;
     let config = &config.for_model(&saved);
     let set = directory.join(SAMPLES_DIRECTORY).join(config.set_name());
@@ -127,14 +123,19 @@ pub fn sample(
 
 /// Reads a posterior directory, or says how to make one.
 pub fn read_posterior(directory: &Path) -> Result<SavedPosterior> {
-    if !directory.join(riemla_files::posterior::POSTERIOR_FILE).is_file() {
-        return Err(WorkflowError::NotA {
-            path: directory.into(),
-            expected: "posterior directory",
-            remedy: "make one with `riemla fit model/ --data train.csv --out posterior/`",
-        });
-    }
+    check_posterior(directory)?;
     Ok(SavedPosterior::read(directory)?)
+}
+
+fn check_posterior(directory: &Path) -> Result<()> {
+    if directory.join(riemla_files::posterior::POSTERIOR_FILE).is_file() {
+        return Ok(());
+    }
+    Err(WorkflowError::NotA {
+        path: directory.into(),
+        expected: "posterior directory",
+        remedy: "make one with `riemla fit model/ --data train.csv --out posterior/`",
+    })
 }
 
 pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> WorkflowError + use<> {

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use riemla::posterior::{Control, Draw, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength};
+use riemla_files::ours::STRENGTH_FILE;
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
 use super::{Finished, Keeper, Sampler};
 use crate::strength::settle;
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
-use crate::workflow::sample::{STRENGTH_FILE, SampleConfig, data_of, loss_of};
+use crate::workflow::sample::{SampleConfig, data_of, loss_of};
 
 /// A posterior of the library, before its draws.
 pub(super) struct Geodesics {

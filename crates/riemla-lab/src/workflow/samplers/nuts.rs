@@ -11,6 +11,7 @@ use riemla::reference::{
     Transition, nuts,
 };
 use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
+use riemla_files::ours::CHAINS_FILE;
 use riemla_files::{RunConfig, SavedPosterior};
 use serde::{Deserialize, Serialize};
 
@@ -62,8 +63,6 @@ pub struct ChainSummary {
     pub record: Option<ChainRecord>,
 }
 
-const FILE: &str = "chains.json";
-
 impl ChainRecord {
     fn new(draws: u64, chains: &Chains, settings: &Nuts) -> Self {
         let all: Vec<&Transition> = chains.transitions().collect();
@@ -85,7 +84,7 @@ impl ChainRecord {
 
     /// Reads it from the directory of a set, if it is there.
     pub fn read(directory: &Path) -> Result<Option<Self>> {
-        let path = directory.join(FILE);
+        let path = directory.join(CHAINS_FILE);
         Ok(path.is_file().then(|| read_json(&path)).transpose()?)
     }
 }
@@ -185,7 +184,7 @@ impl Finished for Drawn {
         let record = match self.chains.as_ref().filter(known) {
             Some(chains) => {
                 let record = ChainRecord::new(draws.len() as u64, chains, &self.settings);
-                write_json(&directory.join(FILE), &record)?;
+                write_json(&directory.join(CHAINS_FILE), &record)?;
                 self.write_lines(directory, draws, chains)?;
                 Some(record)
             }
