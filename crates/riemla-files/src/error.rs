@@ -64,6 +64,16 @@ pub enum Error {
         /// Bytes there.
         found: u64,
     },
+    /// A file of riemla's that is not as it was written.
+    #[error("{file} is damaged: {problem}; {remedy}")]
+    Damaged {
+        /// Which file.
+        file: String,
+        /// What shows it.
+        problem: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// More bytes, after decompression, than the caller allows.
     #[error(
         "{file} holds more than {limit} bytes after decompression; raise the limit if this is what you want"
@@ -258,7 +268,8 @@ pub enum Error {
     },
     /// Written by another version of the format.
     #[error(
-        "{file} has format version {found}, this program reads version {supported}; use the riemla that wrote it"
+        "{file} has format version {found}, this program reads version {supported}; use the riemla that wrote it, \
+         or make the file again"
     )]
     Version {
         /// Which file.

@@ -5,6 +5,7 @@
 //! put complete files in place in one step. Errors name the file, the place in it and the remedy.
 
 pub mod atomic;
+mod checksum;
 pub mod data;
 pub mod encoding;
 mod error;

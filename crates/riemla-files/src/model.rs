@@ -12,13 +12,18 @@ use crate::error::name;
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
 use crate::output::{Existing, OutputDirectory};
 use crate::spec::network;
-use crate::state_dict::{import_state_dict, write_state_dict};
+use crate::state_dict::{read_state_dict, write_state_dict};
+use crate::tensors::TensorFile;
 use crate::{Encoding, Error, Result};
 
 /// Name of the description in a model directory.
 pub const MODEL_FILE: &str = "model.json";
 /// Name of the weights in a model directory.
 pub const WEIGHTS_FILE: &str = "weights.safetensors";
+
+/// What to do about a damaged file of a model.
+const REMEDY: &str =
+    "copy the directory again, or make the model again with `riemla train` or `riemla import`";
 
 /// How the weights came about, for the reader of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -145,9 +150,15 @@ impl Model {
 
     /// Reads and checks a model directory.
     pub fn read(directory: &Path) -> Result<Self> {
+        Self::read_with(directory, REMEDY)
+    }
+
+    /// As [`Model::read`], with what to do about damage.
+    pub(crate) fn read_with(directory: &Path, remedy: &'static str) -> Result<Self> {
         let path = directory.join(MODEL_FILE);
-        let json: ModelJson = read_json(&path)?;
-        let theta = import_state_dict(&directory.join(WEIGHTS_FILE), &json.network)?;
+        let json: ModelJson = read_json(&path, remedy)?;
+        let weights = TensorFile::open_ours(&directory.join(WEIGHTS_FILE), remedy)?;
+        let theta = read_state_dict(&weights, &json.network)?;
         let model = Self {
             network: json.network,
             likelihood: json.likelihood,

@@ -21,6 +21,9 @@ pub const POSTERIOR_FILE: &str = "posterior.json";
 /// Name of the tensors in a posterior directory.
 pub const TENSORS_FILE: &str = "posterior.safetensors";
 
+/// What to do about a damaged file of a posterior.
+const REMEDY: &str = "copy the directory again, or make the posterior again with `riemla fit`";
+
 /// `posterior.json`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -109,11 +112,11 @@ impl SavedPosterior {
 
     /// Reads and checks a posterior directory.
     pub fn read(directory: &Path) -> Result<Self> {
-        let json: PosteriorJson = read_json(&directory.join(POSTERIOR_FILE))?;
-        let model = Model::read(directory)?;
+        let json: PosteriorJson = read_json(&directory.join(POSTERIOR_FILE), REMEDY)?;
+        let model = Model::read_with(directory, REMEDY)?;
         let path = directory.join(TENSORS_FILE);
         let file = name(&path);
-        let tensors = TensorFile::open(&path)?;
+        let tensors = TensorFile::open_ours(&path, REMEDY)?;
         let network = network(&file, &model.network)?;
         let theta = tensors.get_checked("theta", &[network.dim()])?;
         let parts = PrecisionParts { structure: json.structure, arrays: precision_arrays(&tensors)? };
@@ -131,7 +134,7 @@ impl SavedPosterior {
         laplace.refit_settled = json.refit_settled;
         laplace.eigenpairs = json.eigenpairs;
         let path = directory.join(DATA_FILE);
-        let data = path.exists().then(|| TrainingData::read(&path)).transpose()?;
+        let data = path.exists().then(|| TrainingData::read(&path, REMEDY)).transpose()?;
         Ok(Self { model, config: json.laplace, laplace, data })
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use riemla::geometry::Counters;
 use riemla::posterior::{Posterior, SearchControl, SearchStatus, Trial};
-use riemla_files::json::write_json;
+use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,14 @@ pub struct Settled {
     pub posterior: Posterior,
     /// How its strength was found, if by a rule.
     pub found: Option<FoundStrength>,
+}
+
+/// A file with its format version.
+#[derive(Serialize, Deserialize)]
+struct Versioned<T> {
+    format_version: u64,
+    #[serde(flatten)]
+    value: T,
 }
 
 /// What is kept of a search while it goes on.
@@ -87,7 +95,7 @@ pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
     let Some(found) = search::<E>(&posterior, seed, &kept_file(file), stop)? else {
         return Ok(Settled { posterior, found: None });
     };
-    write_json(file, &found)?;
+    write(file, &found)?;
     forget(&kept_file(file));
     let posterior = posterior.with_strength(found.strength)?;
     Ok(Settled { posterior, found: Some(found) })
@@ -119,7 +127,7 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
         let (unfinished, failure) = &mut *state.borrow_mut();
         unfinished.seconds = seconds();
         unfinished.trials.push(trial.into());
-        *failure = write_json(file, unfinished).err();
+        *failure = write(file, unfinished).err();
     };
     let control = SearchControl { stop: Some(stop), known: &known, progress: Some(&progress) };
     let calibration = posterior.calibration_with(seed, control)?;
@@ -143,18 +151,17 @@ fn tried(trial: &Trial) -> (f64, Option<f64>) {
     (trial.strength, Some(trial.value).filter(|value| value.is_finite()))
 }
 
-/// A file of ours, which has no version of its own: it belongs to the run beside it. None if there is none.
-fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, riemla_files::Error> {
-    let file = path.display().to_string();
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(riemla_files::Error::Io { file, action: "read it", source }),
-    };
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| riemla_files::Error::Json {
-        file,
-        line: error.line(),
-        column: error.column(),
-        message: error.to_string(),
-    })
+const REMEDY: &str =
+    "remove it and run the same command again: the strength is searched for again, to the same value";
+
+fn write<T: Serialize>(path: &Path, value: &T) -> riemla_files::Result<()> {
+    write_json(path, &Versioned { format_version: FORMAT_VERSION, value })
+}
+
+/// What [`write`] wrote; none if there is no such file.
+fn read<T: DeserializeOwned>(path: &Path) -> riemla_files::Result<Option<T>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    read_json::<Versioned<T>>(path, REMEDY).map(|read| Some(read.value))
 }

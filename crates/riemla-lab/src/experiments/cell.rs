@@ -15,6 +15,7 @@ use super::layout::{CellPaths, make_parent, remove};
 use super::{ExperimentError, Result};
 use crate::strength::{FoundStrength, Settled, settle};
 use crate::watch::Watch;
+use crate::workflow::sample::damage;
 
 /// Draws and how they came about.
 pub struct Drawn {
@@ -77,6 +78,7 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
     }
     make_parent(&wanted.paths.log)?;
     let mut store = SampleStore::open(&wanted.paths.log, &run)?;
+    damage(&store, &wanted.paths.log).iter().for_each(|damage| wanted.watch.note(damage));
     let missing = store.missing(wanted.samples);
     (drawn.failed, drawn.stopped) = take(&posterior, wanted, &mut store, &missing)?;
     drawn.draws = store.read_all()?;

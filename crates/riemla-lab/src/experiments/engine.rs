@@ -100,7 +100,7 @@ impl Run<'_> {
         match result {
             Ok(()) | Err(ExperimentError::Interrupted) => Ok(()),
             // Nothing can be kept any more.
-            Err(error @ ExperimentError::File(_)) => Err(error),
+            Err(error @ ExperimentError::File(riemla_files::Error::Io { .. })) => Err(error),
             Err(error) => {
                 self.watch.note(&format!("{what}: {error}"));
                 self.outcome.failures.push(format!("{what}: {error}"));

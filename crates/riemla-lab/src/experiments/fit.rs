@@ -8,6 +8,7 @@ use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 use riemla::train::{self, Schedule, StochasticLoss, TrainReport, TrainStatus};
+use riemla_files::json::FORMAT_VERSION;
 use riemla_files::{Existing, Model, TrainingRecord};
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,7 @@ pub struct Fit {
 /// Everything that the weights depend on: kept beside them, and compared when they are used again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Key {
+    format_version: u64,
     data: String,
     split: Split,
     standardize: bool,
@@ -46,7 +48,7 @@ impl Key {
         let Problem { data, split, standardize, network, likelihood, training, .. } = problem.clone();
         // Only the test changes with these rows.
         let training = Training { test_rows: None, ..training };
-        Self { data, split, standardize, network, likelihood, training, seed }
+        Self { format_version: FORMAT_VERSION, data, split, standardize, network, likelihood, training, seed }
     }
 }
 

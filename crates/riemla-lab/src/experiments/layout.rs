@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use riemla_files::atomic::write_file;
-use riemla_files::json::FORMAT_VERSION;
+use riemla_files::json::{self, FORMAT_VERSION};
 use riemla_files::ours::is_described;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -104,48 +104,29 @@ pub fn write_text(path: &Path, text: &str) -> Result<()> {
     Ok(write_file(path, |writer| writer.write_all(text.as_bytes()))?)
 }
 
+/// What to do about a file of the output directory that is damaged.
+const REMEDY: &str = "remove it and run again with --resume";
+
 /// Writes a value as JSON in one step.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| ExperimentError::Damaged { file: path.into(), message: error.to_string() })?;
-    write_text(path, &(text + "\n"))
+    make_parent(path)?;
+    Ok(json::write_json(path, value)?)
 }
 
 /// Writes values as lines of JSON in one step.
 pub fn write_lines(path: &Path, values: &[impl Serialize]) -> Result<()> {
-    let lines = values.iter().map(|value| serde_json::to_string(value).map(|line| line + "\n"));
-    let text = lines
-        .collect::<std::result::Result<String, _>>()
-        .map_err(|error| ExperimentError::Damaged { file: path.into(), message: error.to_string() })?;
-    write_text(path, &text)
+    make_parent(path)?;
+    Ok(json::write_json_lines(path, values)?)
 }
 
 /// Reads lines of JSON; none if the file is not there.
 pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(ExperimentError::io(path, "read it")(error)),
-    };
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| ExperimentError::Damaged {
-            file: path.into(),
-            message: format!("line {}: {error}", number + 1),
-        })
-    };
-    text.lines().enumerate().map(parse).collect()
+    if path.exists() { Ok(json::read_json_lines(path, REMEDY)?) } else { Ok(Vec::new()) }
 }
 
 /// Reads a value, if the file is there.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(ExperimentError::io(path, "read it")(error)),
-    };
-    serde_json::from_str(&text)
-        .map(Some)
-        .map_err(|error| ExperimentError::Damaged { file: path.into(), message: error.to_string() })
+    Ok(if path.exists() { Some(json::read_json(path, REMEDY)?) } else { None })
 }
 
 /// Removes a file, if it is there.

@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
     fn keep_going(&mut self, what: &str, result: Result<()>) -> Result<()> {
         match result {
             Ok(()) | Err(ExperimentError::Interrupted) => Ok(()),
-            Err(error @ ExperimentError::File(_)) => Err(error),
+            Err(error @ ExperimentError::File(riemla_files::Error::Io { .. })) => Err(error),
             Err(error) => {
                 self.watch.note(&format!("{what}: {error}"));
                 self.outcome.failures.push(format!("{what}: {error}"));

@@ -100,6 +100,7 @@ pub fn sample(
     std::fs::create_dir_all(&set).map_err(io(&set, "make it"))?;
     let store = SampleStore::open(&set.join(LOG_FILE), &run)?;
     let before = store.len();
+    let damage = damage(&store, &set.join(LOG_FILE));
     let store = Mutex::new(store);
     let (finished, out_of_time) = until(config.seconds, stop, |halt| {
         let keeper = Keeper::new(&store, (&set, config.samples), halt, watch);
@@ -114,11 +115,24 @@ pub fn sample(
     }
     write_samples(&set, &run, &draws)?;
     watch.begin("checking the draws", 0);
-    let diagnosis = finished.diagnose(&set, &draws)?;
+    let mut diagnosis = finished.diagnose(&set, &draws)?;
+    diagnosis.warnings.extend(damage);
     let (asked, seed) = (config.samples, config.seed);
     let seconds = begun.elapsed().as_secs_f64();
     let draws = (draws.len(), new.min(draws.len()));
     Ok(Sampled { directory: set, draws, asked, seed, diagnosis, out_of_time, seconds })
+}
+
+/// What was lost of a log, in words.
+pub(crate) fn damage(store: &SampleStore, path: &Path) -> Option<String> {
+    let bytes = store.damaged_bytes();
+    (bytes > 0).then(|| {
+        format!(
+            "{} was damaged: {bytes} bytes of draws could not be read; draws that were asked for were drawn again, to \
+             the same values; check the disk",
+            path.display()
+        )
+    })
 }
 
 /// Reads a posterior directory, or says how to make one.

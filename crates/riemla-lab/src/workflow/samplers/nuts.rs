@@ -63,6 +63,9 @@ pub struct ChainSummary {
     pub record: Option<ChainRecord>,
 }
 
+const REMEDY: &str =
+    "remove it and run the same `riemla sample` again: the chains are run again, to the same draws";
+
 impl ChainRecord {
     fn new(draws: u64, chains: &Chains, settings: &Nuts) -> Self {
         let all: Vec<&Transition> = chains.transitions().collect();
@@ -85,7 +88,7 @@ impl ChainRecord {
     /// Reads it from the directory of a set, if it is there.
     pub fn read(directory: &Path) -> Result<Option<Self>> {
         let path = directory.join(CHAINS_FILE);
-        Ok(path.is_file().then(|| read_json(&path)).transpose()?)
+        Ok(path.is_file().then(|| read_json(&path, REMEDY)).transpose()?)
     }
 }
 
