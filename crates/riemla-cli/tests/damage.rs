@@ -70,12 +70,14 @@ fn models_posteriors_and_draws() {
 fn trials_of_a_search() {
     let scratch = Scratch::new();
     scratch.posterior();
-    scratch.ok("sample posterior -n 2 --name other");
-    fs::create_dir_all(scratch.join("posterior/samples/riem-la")).expect("makes");
+    scratch.ok("sample posterior -n 2");
     let set = "posterior/samples/riem-la";
-    let mut trials = text(&scratch.bytes("posterior/samples/other/calibration.json")).into_bytes();
+    // As if the search were not finished yet.
+    let place = scratch.join(&format!("{set}/calibration.trials.json"));
+    fs::rename(scratch.join(&format!("{set}/calibration.json")), &place).expect("moves");
+    let mut trials = fs::read(&place).expect("reads");
     trials[30] ^= 4;
-    scratch.write(&format!("{set}/calibration.trials.json"), trials);
+    fs::write(place, trials).expect("writes");
     let message = scratch.fails("sample posterior -n 2");
     assert!(
         message.contains("calibration.trials.json is damaged") && message.contains("remove it"),

@@ -146,7 +146,9 @@ fn an_imported_network_is_the_same_and_goes_back() {
     );
     scratch.ok("import net.safetensors --network net.toml --data train.csv --target kind --out imported");
     for model in ["model", "imported"] {
-        scratch.ok(&format!("fit {model} --data test.csv --prior-precision 1 --out {model}-posterior"));
+        scratch.ok(&format!(
+            "fit {model} --data test.csv --other-data --prior-precision 1 --out {model}-posterior"
+        ));
     }
     let predict =
         |model: &str| scratch.ok(&format!("predict {model}-posterior --method map --data test.csv"));

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{TrainingData, crc32};
 use crate::error::name;
+use crate::identity::Digest;
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
 use crate::output::{Existing, OutputDirectory};
 use crate::spec::network;
@@ -45,6 +46,9 @@ pub struct TrainingRecord {
     pub iterations: usize,
     /// How training ended.
     pub status: String,
+    /// The data after encoding, rows held out not among them; none if they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Digest>,
     /// The rows that were not trained on; none if all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,
@@ -169,6 +173,13 @@ impl Model {
         };
         model.check(&name(&path))?;
         Ok(model)
+    }
+
+    /// All that predictions of the trained weights depend on.
+    pub fn digest(&self) -> Digest {
+        let Self { network, likelihood, prior_precision, encoding, theta, .. } = self;
+        let theta = Digest::of_numbers([theta.as_slice()]);
+        Digest::of_json(&(network, likelihood, prior_precision, encoding, theta))
     }
 
     /// Checks that the parts fit together; `file` is for messages.

@@ -11,6 +11,7 @@ use crate::data::DATA_FILE;
 use crate::model::{MODEL_FILE, WEIGHTS_FILE};
 use crate::posterior::{POSTERIOR_FILE, TENSORS_FILE};
 use crate::samples::{SAMPLES_FILE, SAMPLES_LINES_FILE, SAMPLES_TENSORS_FILE};
+use crate::{Error, Result};
 
 /// Where the sets of draws are in a posterior directory.
 pub const SAMPLES_DIRECTORY: &str = "samples";
@@ -110,6 +111,22 @@ impl Contents {
             let _ = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
         }
         let _ = fs::remove_dir(directory);
+    }
+}
+
+/// An error if files with the names of a set of draws are in a directory where riemla made none.
+pub fn check_set(directory: &Path) -> Result<()> {
+    let there = |name: &&str| directory.join(name).symlink_metadata().is_ok();
+    if [LOG_FILE, SAMPLES_FILE].iter().any(there) {
+        return Ok(());
+    }
+    match SET.iter().find(|name| there(name)) {
+        Some(name) => Err(Error::Protected {
+            file: directory.join(name).display().to_string(),
+            reason: "there is neither a log of draws nor a set of draws that it belongs to".into(),
+            remedy: "move it elsewhere, or choose another set with --name",
+        }),
+        None => Ok(()),
     }
 }
 

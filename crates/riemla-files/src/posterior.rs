@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{DATA_FILE, TrainingData};
 use crate::error::name;
+use crate::identity::{Digest, FittedTo, Origin};
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
-use crate::model::Model;
+use crate::model::{MODEL_FILE, Model};
 use crate::output::{Existing, OutputDirectory};
 use crate::spec::network;
 use crate::tensors::{TensorFile, TensorRef, write_tensors};
@@ -44,6 +45,11 @@ struct PosteriorJson {
     refit_settled: Option<bool>,
     #[serde(default)]
     eigenpairs: Option<EigenReport>,
+    /// The model beside this file.
+    model: Digest,
+    /// The tensors beside this file.
+    gaussian: Digest,
+    fitted_to: FittedTo,
 }
 
 /// A model with its fitted Laplace approximation.
@@ -57,6 +63,8 @@ pub struct SavedPosterior {
     pub laplace: Laplace,
     /// The data of the fit, unless they were left out.
     pub data: Option<TrainingData>,
+    /// Which data these are, also if they were left out.
+    pub fitted_to: FittedTo,
 }
 
 impl SavedPosterior {
@@ -66,6 +74,11 @@ impl SavedPosterior {
             Ok(network) => precision_of(&self.laplace.prior, &network),
             Err(_) => self.model.prior_precision.clone(),
         }
+    }
+
+    /// What draws from it depend on.
+    pub fn origin(&self) -> Origin {
+        Origin::new(&self.model.network, &self.laplace, self.fitted_to.clone())
     }
 
     /// Writes a posterior directory in one step: the model's files, and those of the Gaussian.
@@ -94,6 +107,9 @@ impl SavedPosterior {
             refit_rounds: self.laplace.refit_rounds,
             refit_settled: self.laplace.refit_settled,
             eigenpairs: self.laplace.eigenpairs,
+            model: self.model.digest(),
+            gaussian: gaussian_digest(&self.laplace.theta, &parts.arrays),
+            fitted_to: self.fitted_to.clone(),
         };
         let theta = &self.laplace.theta;
         let mut tensors = vec![TensorRef::new("theta", vec![theta.len()], theta)];
@@ -120,6 +136,7 @@ impl SavedPosterior {
         let network = network(&file, &model.network)?;
         let theta = tensors.get_checked("theta", &[network.dim()])?;
         let parts = PrecisionParts { structure: json.structure, arrays: precision_arrays(&tensors)? };
+        let gaussian = gaussian_digest(&theta, &parts.arrays);
         let assemble = || {
             let prior = Prior::new(&json.prior_precision, &network)?;
             json.likelihood.check_outputs(network.outputs())?;
@@ -135,8 +152,33 @@ impl SavedPosterior {
         laplace.eigenpairs = json.eigenpairs;
         let path = directory.join(DATA_FILE);
         let data = path.exists().then(|| TrainingData::read(&path, REMEDY)).transpose()?;
-        Ok(Self { model, config: json.laplace, laplace, data })
+        // Last: what makes no sense is reported as such.
+        belongs(directory, MODEL_FILE, model.digest() == json.model)?;
+        belongs(directory, TENSORS_FILE, gaussian == json.gaussian)?;
+        belongs(
+            directory,
+            DATA_FILE,
+            data.as_ref().is_none_or(|data| FittedTo::from(data) == json.fitted_to),
+        )?;
+        Ok(Self { model, config: json.laplace, laplace, data, fitted_to: json.fitted_to })
     }
+}
+
+/// Of all tensors of a posterior.
+fn gaussian_digest(theta: &[f64], arrays: &[NamedArray]) -> Digest {
+    Digest::of_json(&(Digest::of_numbers([theta]), Digest::of_arrays(arrays)))
+}
+
+/// An error unless a file of a posterior directory is that of the fit.
+fn belongs(directory: &Path, file: &str, belongs: bool) -> Result<()> {
+    if belongs {
+        return Ok(());
+    }
+    Err(Error::Mismatch {
+        file: name(&directory.join(POSTERIOR_FILE)),
+        other: name(&directory.join(file)),
+        problem: format!("it is of another fit; {REMEDY}"),
+    })
 }
 
 fn precision_arrays(tensors: &TensorFile) -> Result<Vec<NamedArray>> {

@@ -6,7 +6,7 @@ use std::fs;
 
 use common::{DIM, draws, run};
 use riemla::posterior::{Method, PosteriorConfig};
-use riemla_files::{Error, RunInfo, SampleStore};
+use riemla_files::{Digest, Error, Origin, RunInfo, SampleStore};
 
 #[test]
 fn draws_are_kept_in_any_order_and_only_once() {
@@ -107,7 +107,8 @@ fn another_run_is_refused_in_words() {
     assert!(matches!(error, Error::Mismatch { .. }));
     assert!(error.to_string().contains("seed is 5 there, but 6 now"), "{error}");
     assert!(error.to_string().contains("config.strength.fixed is 1.0 there, but 0.5 now"), "{error}");
-    let refitted = RunInfo::new(run().config, 5, &[0.25; DIM]);
+    let refitted = Origin { weights: Digest::of_numbers([&[0.25; DIM][..]]), ..run().depends_on };
+    let refitted = RunInfo { depends_on: refitted, ..run() };
     assert!(matches!(SampleStore::open(&path, &refitted), Err(Error::Mismatch { .. })));
     assert_eq!(SampleStore::open(&path, &run()).unwrap().len(), 1);
     fs::write(&path, "not a log at all, but long enough to be one").unwrap();

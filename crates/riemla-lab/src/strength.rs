@@ -8,6 +8,8 @@ use std::time::Instant;
 
 use riemla::geometry::Counters;
 use riemla::posterior::{Posterior, SearchControl, SearchStatus, Trial};
+use riemla_files::RunInfo;
+use riemla_files::identity::expect;
 use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -35,10 +37,11 @@ pub struct Settled {
     pub found: Option<FoundStrength>,
 }
 
-/// A file with its format version.
+/// A file with the run that it belongs to.
 #[derive(Serialize, Deserialize)]
-struct Versioned<T> {
+struct OfRun<T> {
     format_version: u64,
+    run: RunInfo,
     #[serde(flatten)]
     value: T,
 }
@@ -76,26 +79,26 @@ impl From<&KeptTrial> for Trial {
     }
 }
 
-/// Applies the rule of a posterior, or reads from `file` what it found before. `Error::Stopped` if
-/// `stop` was set before the search ended.
+/// Applies the rule of a posterior in a run, or reads from `file` what it found before in the same run.
+/// `Error::Stopped` if `stop` was set before the search ended.
 pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
     posterior: Posterior,
-    seed: u64,
+    run: &RunInfo,
     file: &Path,
     stop: &AtomicBool,
 ) -> Result<Settled, E> {
     if !posterior.config().method.is_riemannian() || posterior.config().strength.fixed().is_some() {
         return Ok(Settled { posterior, found: None });
     }
-    if let Some(found) = read::<FoundStrength>(file)? {
+    if let Some(found) = read::<FoundStrength>(file, run)? {
         forget(&kept_file(file));
         let posterior = posterior.with_strength(found.strength)?;
         return Ok(Settled { posterior, found: Some(found) });
     }
-    let Some(found) = search::<E>(&posterior, seed, &kept_file(file), stop)? else {
+    let Some(found) = search::<E>(&posterior, run, &kept_file(file), stop)? else {
         return Ok(Settled { posterior, found: None });
     };
-    write(file, &found)?;
+    write(file, run, &found)?;
     forget(&kept_file(file));
     let posterior = posterior.with_strength(found.strength)?;
     Ok(Settled { posterior, found: Some(found) })
@@ -114,11 +117,11 @@ fn kept_file(file: &Path) -> PathBuf {
 /// The search, from the trials in `file` on.
 fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
     posterior: &Posterior,
-    seed: u64,
+    run: &RunInfo,
     file: &Path,
     stop: &AtomicBool,
 ) -> Result<Option<FoundStrength>, E> {
-    let before = read::<Unfinished>(file)?.unwrap_or_default();
+    let before = read::<Unfinished>(file, run)?.unwrap_or_default();
     let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
     let (begun, spent) = (Instant::now(), before.seconds);
     let seconds = || spent + begun.elapsed().as_secs_f64();
@@ -127,10 +130,10 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
         let (unfinished, failure) = &mut *state.borrow_mut();
         unfinished.seconds = seconds();
         unfinished.trials.push(trial.into());
-        *failure = write(file, unfinished).err();
+        *failure = write(file, run, unfinished).err();
     };
     let control = SearchControl { stop: Some(stop), known: &known, progress: Some(&progress) };
-    let calibration = posterior.calibration_with(seed, control)?;
+    let calibration = posterior.calibration_with(run.seed, control)?;
     if let (_, Some(failure)) = state.into_inner() {
         return Err(failure.into());
     }
@@ -154,14 +157,16 @@ fn tried(trial: &Trial) -> (f64, Option<f64>) {
 const REMEDY: &str =
     "remove it and run the same command again: the strength is searched for again, to the same value";
 
-fn write<T: Serialize>(path: &Path, value: &T) -> riemla_files::Result<()> {
-    write_json(path, &Versioned { format_version: FORMAT_VERSION, value })
+fn write<T: Serialize>(path: &Path, run: &RunInfo, value: &T) -> riemla_files::Result<()> {
+    write_json(path, &OfRun { format_version: FORMAT_VERSION, run: run.clone(), value })
 }
 
-/// What [`write`] wrote; none if there is no such file.
-fn read<T: DeserializeOwned>(path: &Path) -> riemla_files::Result<Option<T>> {
+/// What [`write`] wrote; none if there is no such file, an error if it is of another run.
+fn read<T: DeserializeOwned>(path: &Path, run: &RunInfo) -> riemla_files::Result<Option<T>> {
     if !path.exists() {
         return Ok(None);
     }
-    read_json::<Versioned<T>>(path, REMEDY).map(|read| Some(read.value))
+    let found: OfRun<T> = read_json(path, REMEDY)?;
+    expect(&path.display().to_string(), &found.run, run)?;
+    Ok(Some(found.value))
 }

@@ -27,8 +27,8 @@ structures that would fit. Next: riemla sample posterior/";
 /// Fit a Laplace approximation at the weights of a model
 ///
 /// Gives the weights a Gaussian: their precision is the curvature of the loss plus the prior
-/// precision. Rows that `riemla train` held out of this file are held out again. The encoded
-/// data are kept in the posterior, so that later commands need no other file.
+/// precision. Rows that `riemla train` held out of this file are held out again; data that the model was
+/// not trained on are refused. The encoded data are kept in the posterior, so that later commands need no other file.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Fit {
@@ -71,6 +71,10 @@ pub struct Fit {
     /// Memory that may be used, such as 500M or 8G [default: what is free]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub memory: Option<u64>,
+
+    /// Fit to all rows of FILE even if the model was trained on other data
+    #[arg(long)]
+    pub other_data: bool,
 
     /// Do not keep the data in the posterior
     #[arg(long)]
@@ -145,6 +149,7 @@ pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
     fitted.posterior.write_to(&output)?;
     print(&if arguments.json { in_json(&fitted)? } else { in_words(&fitted) })?;
     if !quiet {
+        fitted.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         eprintln!("Posterior: {}", arguments.out.display());
     }
     Ok(ExitCode::SUCCESS)
@@ -168,7 +173,13 @@ fn config(arguments: &Fit) -> FitConfig {
         refit: arguments.refit.then(Refit::default),
     };
     let memory = arguments.memory.or_else(memory::available);
-    FitConfig { data: arguments.data.files(), laplace, memory, keep_data: !arguments.without_data }
+    FitConfig {
+        data: arguments.data.files(),
+        laplace,
+        memory,
+        keep_data: !arguments.without_data,
+        other_data: arguments.other_data,
+    }
 }
 
 fn in_json(fitted: &Fitted) -> anyhow::Result<String> {
@@ -183,6 +194,7 @@ fn in_json(fitted: &Fitted) -> anyhow::Result<String> {
         "likelihood": laplace.likelihood,
         "log_marginal_likelihood": laplace.log_marginal_likelihood,
         "gradient_norm": laplace.gradient_norm,
+        "warnings": fitted.warnings,
         "version": env!("CARGO_PKG_VERSION"),
     }))
 }

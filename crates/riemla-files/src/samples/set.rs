@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{DrawRecord, RunInfo};
 use crate::error::name;
+use crate::identity::Digest;
 use crate::json::{read_json, read_json_lines, write_json, write_json_lines};
 use crate::tensors::{TensorFile, TensorRef, write_tensors};
 use crate::{Error, Result};
@@ -29,6 +30,7 @@ struct SetJson {
     format_version: u64,
     riemla_version: String,
     draws: usize,
+    theta: Digest,
     run: RunInfo,
 }
 
@@ -57,6 +59,7 @@ pub fn write_samples(directory: &Path, run: &RunInfo, draws: &[Draw]) -> Result<
         format_version: run.format_version,
         riemla_version: env!("CARGO_PKG_VERSION").into(),
         draws: draws.len(),
+        theta: Digest::of_numbers(draws.iter().map(|draw| draw.theta.as_slice())),
         run: run.clone(),
     };
     write_json(&directory.join(SAMPLES_FILE), &json)
@@ -65,7 +68,7 @@ pub fn write_samples(directory: &Path, run: &RunInfo, draws: &[Draw]) -> Result<
 /// Reads and checks a set of draws.
 pub fn read_samples(directory: &Path) -> Result<SavedSamples> {
     let path = directory.join(SAMPLES_FILE);
-    let SetJson { draws: count, run, .. } = read_json(&path, REMEDY)?;
+    let SetJson { draws: count, theta: digest, run, .. } = read_json(&path, REMEDY)?;
     let records: Vec<DrawRecord> = read_json_lines(&directory.join(SAMPLES_LINES_FILE), REMEDY)?;
     let tensors = directory.join(SAMPLES_TENSORS_FILE);
     if records.len() != count {
@@ -76,6 +79,13 @@ pub fn read_samples(directory: &Path) -> Result<SavedSamples> {
         });
     }
     let theta = TensorFile::open_ours(&tensors, REMEDY)?.get_checked("theta", &[count, run.dim])?;
+    if Digest::of_numbers([theta.as_slice()]) != digest {
+        return Err(Error::Mismatch {
+            file: name(&path),
+            other: name(&tensors),
+            problem: format!("the draws are those of another set; {REMEDY}"),
+        });
+    }
     let rows = theta.chunks_exact(run.dim.max(1));
     let draws = records.into_iter().zip(rows).map(|(record, row)| record.into_draw(row.to_vec())).collect();
     Ok(SavedSamples { run, draws })

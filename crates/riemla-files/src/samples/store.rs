@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 
 use riemla::posterior::Draw;
 
-use super::{DrawRecord, RunInfo};
+use super::{DrawRecord, RunInfo, SAMPLES_FILE, SavedSamples, read_samples};
 use crate::atomic::{parent, sync_directory};
 use crate::checksum::damaged;
 use crate::error::name;
+use crate::identity::expect;
 use crate::json::parse_json;
 use crate::{Error, Result};
 
@@ -80,6 +81,22 @@ impl SampleStore {
         if store.end < length {
             store.file.set_len(store.end).map_err(Error::io(&text, "cut off an incomplete draw"))?;
         }
+        Ok(store)
+    }
+
+    /// As [`SampleStore::open`]; a new log begins with the draws of the finished set in `set`, if there is
+    /// one of the same run.
+    pub fn continue_set(path: &Path, set: &Path, run: &RunInfo) -> Result<Self> {
+        let finished = set.join(SAMPLES_FILE);
+        let before = if !path.exists() && finished.exists() {
+            let SavedSamples { run: found, draws } = read_samples(set)?;
+            expect(&name(&finished), &found, run)?;
+            draws
+        } else {
+            Vec::new()
+        };
+        let mut store = Self::open(path, run)?;
+        before.iter().try_for_each(|draw| store.append(draw))?;
         Ok(store)
     }
 
@@ -272,15 +289,7 @@ fn read_header(file: &mut File, text: &str, length: u64) -> Result<(RunInfo, u64
 /// Checks that the header is of the run; returns where it ends.
 fn check_header(file: &mut File, text: &str, length: u64, run: &RunInfo) -> Result<u64> {
     let (found, end) = read_header(file, text, length)?;
-    let differences = run.differences(&found);
-    if differences.is_empty() {
-        return Ok(end);
-    }
-    Err(Error::Mismatch {
-        file: text.into(),
-        other: "this run".into(),
-        problem: format!("{}; use the same settings, or another place", differences.join("; ")),
-    })
+    expect(text, &found, run).map(|()| end)
 }
 
 fn decode(payload: &[u8], dim: usize) -> Option<Draw> {

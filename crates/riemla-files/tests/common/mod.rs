@@ -10,7 +10,7 @@ use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
 use riemla::posterior::{Draw, GeodesicSummary, Method, PosteriorConfig};
 use riemla_files::encoding::{Encoding, Feature, Target};
-use riemla_files::{Model, RunInfo, SavedPosterior, TrainingData, TrainingRecord};
+use riemla_files::{Digest, FittedTo, Model, Origin, RunInfo, SavedPosterior, TrainingData, TrainingRecord};
 
 pub fn model() -> Model {
     let network = NetworkSpec::mlp(&[2, 4, 2], Activation::Tanh);
@@ -34,6 +34,7 @@ pub fn model() -> Model {
             gradient_norm: 1e-7 / 3.0,
             iterations: 10,
             status: "converged".into(),
+            data: None,
             held_out: None,
         }),
         theta,
@@ -49,13 +50,29 @@ pub fn posterior(structure: Structure, subset: Subset) -> SavedPosterior {
     let config = LaplaceConfig { structure, subset, ..LaplaceConfig::default() };
     let laplace = Laplace::fit(&loss, &model.theta, &config).unwrap();
     let training = TrainingData { validation: Some(data.select(&[3, 1]).unwrap()), train: data };
-    SavedPosterior { model, config, laplace, data: Some(training) }
+    let fitted_to = FittedTo::from(&training);
+    SavedPosterior { model, config, laplace, data: Some(training), fitted_to }
 }
 
 pub const DIM: usize = 3;
 
 pub fn run() -> RunInfo {
-    RunInfo::new(PosteriorConfig::paper(Method::RiemLa), 5, &[0.5; DIM])
+    RunInfo::new(PosteriorConfig::paper(Method::RiemLa), 5, DIM, origin())
+}
+
+/// Made up, but of the right form.
+pub fn origin() -> Origin {
+    let digest = |number: f64| Digest::of_numbers([&[number][..]]);
+    Origin {
+        riemla_version: env!("CARGO_PKG_VERSION").into(),
+        network: digest(1.0),
+        weights: digest(2.0),
+        gaussian: digest(3.0),
+        prior_precision: vec![0.1],
+        likelihood: Likelihood::Gaussian { sigma_noise: 0.5 },
+        uncertain_weights: vec![[0, DIM]],
+        data: FittedTo { rows: 30, data: digest(4.0), held_out_rows: 2, held_out: Some(digest(5.0)) },
+    }
 }
 
 pub fn draws(count: u64) -> Vec<Draw> {

@@ -77,7 +77,15 @@ impl<'a> Run<'a> {
     /// All that numbers of a target depend on.
     fn made_with(&self, target: serde_json::Value) -> serde_json::Value {
         let TruthPlan { samples, members, seed, chains, .. } = &self.request.plan;
-        json!({ "target": target, "seed": seed, "samples": samples, "members": members, "chains": chains })
+        let version = env!("CARGO_PKG_VERSION");
+        json!({
+            "target": target,
+            "seed": seed,
+            "samples": samples,
+            "members": members,
+            "chains": chains,
+            "riemla_version": version,
+        })
     }
 
     /// A failure of one part is written down and does not stop the others.

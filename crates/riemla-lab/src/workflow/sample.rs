@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss};
-use riemla_files::ours::LOG_FILE;
+use riemla_files::identity::differences;
 pub use riemla_files::ours::SAMPLES_DIRECTORY;
+use riemla_files::ours::{LOG_FILE, check_set};
 use riemla_files::samples::write_samples;
-use riemla_files::{InUse, RunConfig, RunInfo, SampleStore, SavedPosterior, TrainingData};
+use riemla_files::{FittedTo, InUse, RunConfig, RunInfo, SampleStore, SavedPosterior, TrainingData};
 
 use super::diagnostics::Diagnosis;
 use super::error::{Result, WorkflowError};
-use super::fit::training_data;
+use super::fit::{KnownData, training_data};
 use super::input::DataFiles;
 use super::samplers::{Keeper, sampler};
 use crate::watch::Watch;
@@ -95,10 +96,13 @@ pub fn sample(
     let saved = read_posterior(directory)?;
     let config = &config.for_model(&saved);
     let set = directory.join(SAMPLES_DIRECTORY).join(config.set_name());
-    let sampler = sampler(saved, config)?;
-    let run = RunInfo::new(sampler.config(), config.seed, sampler.theta());
+    let data = data_of(&saved, config.data.as_ref())?;
+    let (dim, origin) = (saved.laplace.theta.len(), saved.origin());
+    let sampler = sampler((saved, data), config)?;
+    let run = RunInfo::new(sampler.config(), config.seed, dim, origin);
+    check_set(&set)?;
     std::fs::create_dir_all(&set).map_err(io(&set, "make it"))?;
-    let store = SampleStore::open(&set.join(LOG_FILE), &run)?;
+    let store = SampleStore::continue_set(&set.join(LOG_FILE), &set, &run)?;
     let before = store.len();
     let damage = damage(&store, &set.join(LOG_FILE));
     let store = Mutex::new(store);
@@ -163,15 +167,29 @@ pub(super) fn loss_of(saved: &SavedPosterior, train: &Dataset) -> Result<Network
     Ok(NetworkLoss::new(network, train, saved.laplace.likelihood, saved.laplace.prior.clone())?)
 }
 
-/// The data of a saved posterior, or those given.
-pub(super) fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Result<TrainingData> {
-    match (given, &saved.data) {
-        (Some(files), _) => training_data(&saved.model, files),
-        (None, Some(data)) => Ok(data.clone()),
-        (None, None) => Err(WorkflowError::unfit(
-            "the posterior was saved without its data: give the training data with --data",
-        )),
+/// The data of a saved posterior, or those given, which must be the same.
+fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Result<TrainingData> {
+    let Some(files) = given else {
+        return saved.data.clone().ok_or_else(|| {
+            WorkflowError::unfit(
+                "the posterior was saved without its data: give the training data with --data",
+            )
+        });
+    };
+    let data = match training_data(&saved.model, files)? {
+        KnownData::Same(data) | KnownData::Unknown(data) | KnownData::Other(data, _) => data,
+    };
+    let differences = differences(&saved.fitted_to, &FittedTo::from(&data));
+    if differences.is_empty() {
+        return Ok(data);
     }
+    let remedy =
+        if saved.data.is_some() { "leave out --data: the posterior holds its data" } else { "give those" };
+    Err(WorkflowError::unfit(format!(
+        "{} holds other data than the posterior was fitted to ({}): {remedy}, or fit again with `riemla fit`",
+        files.data.display(),
+        differences.join("; ")
+    )))
 }
 
 /// Runs `work` with a flag that is set once the user stops or the seconds are over; tells whether

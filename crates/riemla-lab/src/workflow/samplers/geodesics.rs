@@ -11,7 +11,7 @@ use super::{Finished, Keeper, Sampler};
 use crate::strength::settle;
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
-use crate::workflow::sample::{SampleConfig, data_of, loss_of};
+use crate::workflow::sample::{SampleConfig, loss_of};
 
 /// A posterior of the library, before its draws.
 pub(super) struct Geodesics {
@@ -30,11 +30,11 @@ struct Drawn {
 impl Geodesics {
     /// Checks data and settings.
     pub(super) fn new(
-        saved: SavedPosterior,
+        (saved, data): (SavedPosterior, TrainingData),
         settings: &PosteriorConfig,
         config: &SampleConfig,
     ) -> Result<Self> {
-        let TrainingData { train, validation } = data_of(&saved, config.data.as_ref())?;
+        let TrainingData { train, validation } = data;
         let loss = loss_of(&saved, &train)?;
         let laplace = Arc::new(saved.laplace);
         let posterior = Posterior::new(&loss, Arc::new(train), laplace, settings.clone())?;
@@ -54,7 +54,7 @@ impl Geodesics {
     fn settled(self, keeper: &Keeper<'_>) -> Result<Posterior> {
         keeper.watch.begin("choosing the strength of the metric", 0);
         let file = keeper.set.join(STRENGTH_FILE);
-        let settled = match settle(self.posterior, self.seed, &file, keeper.halt) {
+        let settled = match settle(self.posterior, &keeper.run(), &file, keeper.halt) {
             Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => {
                 return Err(WorkflowError::Interrupted);
             }
@@ -74,10 +74,6 @@ impl Geodesics {
 impl Sampler for Geodesics {
     fn config(&self) -> RunConfig {
         self.settings.clone().into()
-    }
-
-    fn theta(&self) -> &[f64] {
-        &self.posterior.laplace().theta
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {

@@ -12,7 +12,7 @@ use riemla::reference::{
 };
 use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
 use riemla_files::ours::CHAINS_FILE;
-use riemla_files::{RunConfig, SavedPosterior};
+use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 use serde::{Deserialize, Serialize};
 
 use super::problem::{Problem, write_lines};
@@ -107,16 +107,20 @@ struct Drawn {
 
 impl Sampling {
     /// Checks data, settings and the number of weights.
-    pub(super) fn new(saved: SavedPosterior, settings: Nuts, config: &SampleConfig) -> Result<Self> {
+    pub(super) fn new(
+        posterior: (SavedPosterior, TrainingData),
+        settings: Nuts,
+        config: &SampleConfig,
+    ) -> Result<Self> {
         settings.check()?;
-        let (weights, most) = (saved.laplace.subset().len(), config.most_weights);
+        let (weights, most) = (posterior.0.laplace.subset().len(), config.most_weights);
         if weights > most {
             return Err(WorkflowError::unfit(format!(
                 "NUTS on {weights} weights would take very long: a draw costs hundreds of gradients, and chains \
                  agree late; fit fewer weights (`riemla fit --subset last-layer`), or allow it with --max-weights {weights}"
             )));
         }
-        Ok(Self { problem: Problem::new(saved, config)?, settings })
+        Ok(Self { problem: Problem::new(posterior, config)?, settings })
     }
 
     /// The trained weights plus a draw of the Gaussian, shortened until the loss is finite.
@@ -134,10 +138,6 @@ impl Sampling {
 impl Sampler for Sampling {
     fn config(&self) -> RunConfig {
         Reference::Nuts(self.settings).into()
-    }
-
-    fn theta(&self) -> &[f64] {
-        &self.problem.laplace.theta
     }
 
     /// Chains cannot go on in the middle: they are run again from their starts, with the same bits, and
