@@ -56,6 +56,8 @@ fn remedy(error: &anyhow::Error) -> Option<&'static str> {
         return Some("add --force to replace it");
     }
     Some(match error.downcast_ref::<OutputError>()? {
+        OutputError::File(riemla_files::Error::Protected { .. }) => return None,
+        OutputError::File(riemla_files::Error::Exists { .. }) => "add --force to replace it",
         OutputError::Foreign { .. } => {
             "choose another directory with --out, or add --force to write beside these files"
         }

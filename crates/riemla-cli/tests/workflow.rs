@@ -149,7 +149,9 @@ fn an_imported_network_is_the_same_and_goes_back() {
     );
     scratch.ok("import net.safetensors --network net.toml --data train.csv --target kind --out imported");
     for model in ["model", "imported"] {
-        scratch.ok(&format!("fit {model} --data test.csv --prior-precision 1 --out {model}-posterior"));
+        scratch.ok(&format!(
+            "fit {model} --data test.csv --other-data --prior-precision 1 --out {model}-posterior"
+        ));
     }
     let predict =
         |model: &str| scratch.ok(&format!("predict {model}-posterior --method map --data test.csv"));
@@ -159,6 +161,10 @@ fn an_imported_network_is_the_same_and_goes_back() {
     let shifted = text(&bytes).matches("\"2.").count();
     assert_eq!(shifted, 2);
     let renamed: Vec<u8> = replaced(&bytes, b"\"2.", b"\"3.");
+    scratch.write("dropout.safetensors", &renamed);
+    let message = scratch.fails("import dropout.safetensors --network net.toml --out dropout");
+    assert!(message.contains("damaged") && message.contains("`checksum`"), "{message}");
+    let renamed: Vec<u8> = replaced(&renamed, b"\"checksum\"", b"\"was_ours\"");
     scratch.write("dropout.safetensors", renamed);
     let with_dropout = scratch.read("net.toml").replace(
         "{ type = \"linear\", outputs = 2 }",

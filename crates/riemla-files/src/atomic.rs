@@ -14,16 +14,6 @@ use crate::{Error, Result};
 /// Start of the names of temporary files and directories.
 pub const TEMPORARY_PREFIX: &str = ".riemla-tmp-";
 
-/// What to do if the output is already there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Existing {
-    /// Give an error and touch nothing.
-    #[default]
-    Refuse,
-    /// Put the new one in its place once it is complete.
-    Replace,
-}
-
 /// Writes a file through `fill` and puts it in place in one step.
 pub fn write_file(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<()> {
     let temporary = Temporary(temporary_beside(path));
@@ -31,64 +21,6 @@ pub fn write_file(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> std::i
     fs::rename(&temporary.0, path).map_err(Error::io(&name(path), "put it in place"))?;
     sync_directory(parent(path));
     Ok(())
-}
-
-/// Makes a directory through `fill`, which gets the path of a temporary one, and puts it in
-/// place in one step. An empty directory that is already there counts as none.
-pub fn write_directory(
-    path: &Path,
-    existing: Existing,
-    fill: impl FnOnce(&Path) -> Result<()>,
-) -> Result<()> {
-    let file = name(path);
-    let occupied = is_occupied(path);
-    if occupied && existing == Existing::Refuse {
-        return Err(Error::Exists { file });
-    }
-    fs::create_dir_all(parent(path)).map_err(Error::io(&file, "make its parent directory"))?;
-    let temporary = Temporary(temporary_beside(path));
-    fs::create_dir(&temporary.0).map_err(Error::io(&file, "write beside it"))?;
-    fill(&temporary.0)?;
-    sync_directory(&temporary.0);
-    // Removed when dropped, after the new directory is in place.
-    let old = Temporary(temporary_beside(path));
-    if occupied {
-        fs::rename(path, &old.0).map_err(Error::io(&file, "move the old one away"))?;
-    }
-    if let Err(error) = fs::rename(&temporary.0, path) {
-        if occupied {
-            // Better the old one than none.
-            let _ = fs::rename(&old.0, path);
-        }
-        return match error.kind() {
-            std::io::ErrorKind::DirectoryNotEmpty | std::io::ErrorKind::AlreadyExists => {
-                Err(Error::Exists { file })
-            }
-            _ => Err(Error::io(&file, "put it in place")(error)),
-        };
-    }
-    sync_directory(parent(path));
-    Ok(())
-}
-
-/// Checks, before long work, that a directory can be written later: nothing is in the way, or it
-/// may be replaced, and its parent can be made and written to.
-pub fn check_free(path: &Path, existing: Existing) -> Result<()> {
-    let file = name(path);
-    if existing == Existing::Refuse && is_occupied(path) {
-        return Err(Error::Exists { file });
-    }
-    fs::create_dir_all(parent(path)).map_err(Error::io(&file, "make its parent directory"))?;
-    let probe = Temporary(temporary_beside(path));
-    fs::create_dir(&probe.0).map_err(Error::io(&file, "write beside it"))
-}
-
-/// Whether something other than an empty directory is there.
-fn is_occupied(path: &Path) -> bool {
-    match fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(_) => path.symlink_metadata().is_ok(),
-    }
 }
 
 fn write_synced(
@@ -102,7 +34,7 @@ fn write_synced(
 }
 
 /// Removes what is still under the temporary name when dropped.
-struct Temporary(PathBuf);
+pub(crate) struct Temporary(pub(crate) PathBuf);
 
 impl Drop for Temporary {
     fn drop(&mut self) {
@@ -113,7 +45,7 @@ impl Drop for Temporary {
 }
 
 /// A name in the same directory that no other call of any process uses.
-fn temporary_beside(path: &Path) -> PathBuf {
+pub(crate) fn temporary_beside(path: &Path) -> PathBuf {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let stem = path.file_name().unwrap_or_default().to_string_lossy();
     loop {

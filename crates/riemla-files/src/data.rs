@@ -39,9 +39,9 @@ impl TrainingData {
         write_tensors(path, &tensors)
     }
 
-    /// Reads and checks them.
-    pub fn read(path: &Path) -> Result<Self> {
-        let file = TensorFile::open(path)?;
+    /// Reads and checks them; `remedy` says what to do about damage.
+    pub fn read(path: &Path, remedy: &'static str) -> Result<Self> {
+        let file = TensorFile::open_ours(path, remedy)?;
         let there = file.list()?;
         let validation = there.contains_key("validation.inputs");
         Ok(Self {

@@ -24,6 +24,16 @@ pub enum Error {
         /// Which file or directory.
         file: String,
     },
+    /// Something is there that is never replaced.
+    #[error("{file} cannot be replaced: {reason}; nothing was touched: {remedy}")]
+    Protected {
+        /// Which file or directory.
+        file: String,
+        /// Why not.
+        reason: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// Another process is writing the same file.
     #[error("{file} is in use by another process; wait until it has ended, or write elsewhere")]
     Busy {
@@ -53,6 +63,16 @@ pub enum Error {
         expected: u64,
         /// Bytes there.
         found: u64,
+    },
+    /// A file of riemla's that is not as it was written.
+    #[error("{file} is damaged: {problem}; {remedy}")]
+    Damaged {
+        /// Which file.
+        file: String,
+        /// What shows it.
+        problem: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// More bytes, after decompression, than the caller allows.
     #[error(
@@ -265,7 +285,8 @@ pub enum Error {
     },
     /// Written by another version of the format.
     #[error(
-        "{file} has format version {found}, this program reads version {supported}; use the riemla that wrote it"
+        "{file} has format version {found}, this program reads version {supported}; use the riemla that wrote it, \
+         or make the file again"
     )]
     Version {
         /// Which file.

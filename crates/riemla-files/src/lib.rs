@@ -5,14 +5,18 @@
 //! put complete files in place in one step. Errors name the file, the place in it and the remedy.
 
 pub mod atomic;
+mod checksum;
 pub mod data;
 pub mod encoding;
 mod error;
+pub mod identity;
 pub mod idx;
 pub mod json;
 pub mod model;
 pub mod onnx;
 mod open;
+pub mod ours;
+pub mod output;
 pub mod posterior;
 pub mod samples;
 pub mod spec;
@@ -21,14 +25,16 @@ pub mod table;
 pub mod tensors;
 mod words;
 
-pub use atomic::Existing;
 pub use data::TrainingData;
 pub use encoding::{Encoding, EncodingOptions, Task};
 pub use error::{Error, Result};
+pub use identity::{Digest, FittedTo, Origin};
 pub use idx::{LabelRange, read_images};
 pub use model::{HeldOut, Model, TrainingRecord};
 pub use onnx::{ImportedNetwork, import_onnx};
 pub use open::{CsvOptions, Format, ReadOptions, Source};
+pub use ours::Kind;
+pub use output::{Existing, InUse, OutputDirectory, OutputFile};
 pub use posterior::SavedPosterior;
 pub use samples::{RunConfig, RunInfo, SampleStore};
 pub use spec::{ModelSpec, read_model_spec};

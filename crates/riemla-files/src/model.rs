@@ -7,18 +7,24 @@ use riemla::nn::NetworkSpec;
 use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::{Existing, write_directory};
 use crate::data::{TrainingData, crc32};
 use crate::error::name;
+use crate::identity::Digest;
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
+use crate::output::{Existing, OutputDirectory};
 use crate::spec::network;
-use crate::state_dict::{import_state_dict, write_state_dict};
+use crate::state_dict::{read_state_dict, write_state_dict};
+use crate::tensors::TensorFile;
 use crate::{Encoding, Error, Result};
 
 /// Name of the description in a model directory.
 pub const MODEL_FILE: &str = "model.json";
 /// Name of the weights in a model directory.
 pub const WEIGHTS_FILE: &str = "weights.safetensors";
+
+/// What to do about a damaged file of a model.
+const REMEDY: &str =
+    "copy the directory again, or make the model again with `riemla train` or `riemla import`";
 
 /// How the weights came about, for the reader of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +46,9 @@ pub struct TrainingRecord {
     pub iterations: usize,
     /// How training ended.
     pub status: String,
+    /// The data after encoding, rows held out not among them; none if they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Digest>,
     /// The rows that were not trained on; none if all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,
@@ -118,8 +127,13 @@ struct ModelJson {
 impl Model {
     /// Writes a model directory in one step.
     pub fn write(&self, directory: &Path, existing: Existing) -> Result<()> {
-        self.check(&name(directory))?;
-        write_directory(directory, existing, |temporary| self.write_into(temporary))
+        self.write_to(&OutputDirectory::claim(directory, existing, &[])?)
+    }
+
+    /// As [`Model::write`], to a place that was claimed before.
+    pub fn write_to(&self, output: &OutputDirectory) -> Result<()> {
+        self.check(&name(output.path()))?;
+        output.write(|temporary| self.write_into(temporary))
     }
 
     /// Writes the two files into a directory that is there; the description last.
@@ -140,9 +154,15 @@ impl Model {
 
     /// Reads and checks a model directory.
     pub fn read(directory: &Path) -> Result<Self> {
+        Self::read_with(directory, REMEDY)
+    }
+
+    /// As [`Model::read`], with what to do about damage.
+    pub(crate) fn read_with(directory: &Path, remedy: &'static str) -> Result<Self> {
         let path = directory.join(MODEL_FILE);
-        let json: ModelJson = read_json(&path)?;
-        let theta = import_state_dict(&directory.join(WEIGHTS_FILE), &json.network)?;
+        let json: ModelJson = read_json(&path, remedy)?;
+        let weights = TensorFile::open_ours(&directory.join(WEIGHTS_FILE), remedy)?;
+        let theta = read_state_dict(&weights, &json.network)?;
         let model = Self {
             network: json.network,
             likelihood: json.likelihood,
@@ -153,6 +173,13 @@ impl Model {
         };
         model.check(&name(&path))?;
         Ok(model)
+    }
+
+    /// All that predictions of the trained weights depend on.
+    pub fn digest(&self) -> Digest {
+        let Self { network, likelihood, prior_precision, encoding, theta, .. } = self;
+        let theta = Digest::of_numbers([theta.as_slice()]);
+        Digest::of_json(&(network, likelihood, prior_precision, encoding, theta))
     }
 
     /// Checks that the parts fit together; `file` is for messages.

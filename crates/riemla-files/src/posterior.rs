@@ -9,11 +9,12 @@ use riemla::nn::Network;
 use riemla::objective::{Likelihood, Prior, PriorPrecision};
 use serde::{Deserialize, Serialize};
 
-use crate::atomic::{Existing, write_directory};
 use crate::data::{DATA_FILE, TrainingData};
 use crate::error::name;
+use crate::identity::{Digest, FittedTo, Origin};
 use crate::json::{FORMAT_VERSION, any_number, read_json, write_json};
-use crate::model::Model;
+use crate::model::{MODEL_FILE, Model};
+use crate::output::{Existing, OutputDirectory};
 use crate::spec::network;
 use crate::tensors::{TensorFile, TensorRef, write_tensors};
 use crate::{Error, Result};
@@ -22,6 +23,9 @@ use crate::{Error, Result};
 pub const POSTERIOR_FILE: &str = "posterior.json";
 /// Name of the tensors in a posterior directory.
 pub const TENSORS_FILE: &str = "posterior.safetensors";
+
+/// What to do about a damaged file of a posterior.
+const REMEDY: &str = "copy the directory again, or make the posterior again with `riemla fit`";
 
 /// `posterior.json`.
 #[derive(Serialize, Deserialize)]
@@ -43,6 +47,11 @@ struct PosteriorJson {
     refit_settled: Option<bool>,
     #[serde(default)]
     eigenpairs: Option<EigenReport>,
+    /// The model beside this file.
+    model: Digest,
+    /// The tensors beside this file.
+    gaussian: Digest,
+    fitted_to: FittedTo,
 }
 
 /// A model with its fitted Laplace approximation.
@@ -56,6 +65,8 @@ pub struct SavedPosterior {
     pub laplace: Laplace,
     /// The data of the fit, unless they were left out.
     pub data: Option<TrainingData>,
+    /// Which data these are, also if they were left out.
+    pub fitted_to: FittedTo,
 }
 
 impl SavedPosterior {
@@ -67,9 +78,19 @@ impl SavedPosterior {
         }
     }
 
+    /// What draws from it depend on.
+    pub fn origin(&self) -> Origin {
+        Origin::new(&self.model.network, &self.laplace, self.fitted_to.clone())
+    }
+
     /// Writes a posterior directory in one step: the model's files, and those of the Gaussian.
     pub fn write(&self, directory: &Path, existing: Existing) -> Result<()> {
-        let file = name(directory);
+        self.write_to(&OutputDirectory::claim(directory, existing, &[])?)
+    }
+
+    /// As [`SavedPosterior::write`], to a place that was claimed before.
+    pub fn write_to(&self, output: &OutputDirectory) -> Result<()> {
+        let file = name(output.path());
         let network = network(&file, &self.model.network)?;
         let parts = self.laplace.gaussian.precision().parts().ok_or_else(|| {
             let message = "this precision cannot be saved".to_string();
@@ -88,13 +109,16 @@ impl SavedPosterior {
             refit_rounds: self.laplace.refit_rounds,
             refit_settled: self.laplace.refit_settled,
             eigenpairs: self.laplace.eigenpairs,
+            model: self.model.digest(),
+            gaussian: gaussian_digest(&self.laplace.gaussian.theta(), &parts.arrays),
+            fitted_to: self.fitted_to.clone(),
         };
         let theta = self.laplace.gaussian.theta();
         let mut tensors = vec![TensorRef::new("theta", vec![theta.len()], theta)];
         for NamedArray { name, dims, values } in &parts.arrays {
             tensors.push(TensorRef::new(format!("precision.{name}"), dims.clone(), values));
         }
-        write_directory(directory, existing, |temporary| {
+        output.write(|temporary| {
             self.model.write_into(temporary)?;
             write_tensors(&temporary.join(TENSORS_FILE), &tensors)?;
             if let Some(data) = &self.data {
@@ -106,14 +130,15 @@ impl SavedPosterior {
 
     /// Reads and checks a posterior directory.
     pub fn read(directory: &Path) -> Result<Self> {
-        let json: PosteriorJson = read_json(&directory.join(POSTERIOR_FILE))?;
-        let model = Model::read(directory)?;
+        let json: PosteriorJson = read_json(&directory.join(POSTERIOR_FILE), REMEDY)?;
+        let model = Model::read_with(directory, REMEDY)?;
         let path = directory.join(TENSORS_FILE);
         let file = name(&path);
-        let tensors = TensorFile::open(&path)?;
+        let tensors = TensorFile::open_ours(&path, REMEDY)?;
         let network = network(&file, &model.network)?;
         let theta = tensors.get_checked("theta", &[network.dim()])?;
         let parts = PrecisionParts { structure: json.structure, arrays: precision_arrays(&tensors)? };
+        let gaussian = gaussian_digest(&theta, &parts.arrays);
         let assemble = || {
             let prior = Prior::new(&json.prior_precision, &network)?;
             json.likelihood.check_outputs(network.outputs())?;
@@ -129,9 +154,34 @@ impl SavedPosterior {
         laplace.refit_settled = json.refit_settled;
         laplace.eigenpairs = json.eigenpairs;
         let path = directory.join(DATA_FILE);
-        let data = path.exists().then(|| TrainingData::read(&path)).transpose()?;
-        Ok(Self { model, config: json.laplace, laplace, data })
+        let data = path.exists().then(|| TrainingData::read(&path, REMEDY)).transpose()?;
+        // Last: what makes no sense is reported as such.
+        belongs(directory, MODEL_FILE, model.digest() == json.model)?;
+        belongs(directory, TENSORS_FILE, gaussian == json.gaussian)?;
+        belongs(
+            directory,
+            DATA_FILE,
+            data.as_ref().is_none_or(|data| FittedTo::from(data) == json.fitted_to),
+        )?;
+        Ok(Self { model, config: json.laplace, laplace, data, fitted_to: json.fitted_to })
     }
+}
+
+/// Of all tensors of a posterior.
+fn gaussian_digest(theta: &[f64], arrays: &[NamedArray]) -> Digest {
+    Digest::of_json(&(Digest::of_numbers([theta]), Digest::of_arrays(arrays)))
+}
+
+/// An error unless a file of a posterior directory is that of the fit.
+fn belongs(directory: &Path, file: &str, belongs: bool) -> Result<()> {
+    if belongs {
+        return Ok(());
+    }
+    Err(Error::Mismatch {
+        file: name(&directory.join(POSTERIOR_FILE)),
+        other: name(&directory.join(file)),
+        problem: format!("it is of another fit; {REMEDY}"),
+    })
 }
 
 fn precision_arrays(tensors: &TensorFile) -> Result<Vec<NamedArray>> {

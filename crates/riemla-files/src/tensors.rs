@@ -8,6 +8,7 @@ use std::path::Path;
 use safetensors::{Dtype, SafeTensors};
 
 use crate::atomic::write_file;
+use crate::checksum;
 use crate::error::name;
 use crate::open::read_file;
 use crate::{Error, Result};
@@ -49,9 +50,21 @@ pub struct TensorFile {
 }
 
 impl TensorFile {
-    /// Reads a whole file.
+    /// Reads a whole file of any program. If riemla wrote it, its checksum must be right.
     pub fn open(path: &Path) -> Result<Self> {
-        Ok(Self { file: name(path), bytes: read_file(path)? })
+        let (file, bytes) = (name(path), read_file(path)?);
+        if checksum::tensors_are_whole(&bytes) == Some(false) {
+            let remedy = "copy it again; if another program changed it, remove `checksum` from its metadata";
+            checksum::check_tensors(&file, &bytes, remedy)?;
+        }
+        Ok(Self { file, bytes })
+    }
+
+    /// Reads a whole file that riemla wrote; if it is not as it was written, the error has `remedy`.
+    pub fn open_ours(path: &Path, remedy: &'static str) -> Result<Self> {
+        let (file, bytes) = (name(path), read_file(path)?);
+        checksum::check_tensors(&file, &bytes, remedy)?;
+        Ok(Self { file, bytes })
     }
 
     /// Takes bytes under a name for messages.
@@ -166,24 +179,24 @@ pub fn write_tensors(path: &Path, tensors: &[TensorRef<'_>]) -> Result<()> {
 }
 
 fn write_to(writer: &mut BufWriter<File>, tensors: &[TensorRef<'_>]) -> std::io::Result<()> {
-    let mut header = serde_json::Map::new();
-    header.insert("__metadata__".into(), serde_json::json!({ "format": "np" }));
+    let mut header = checksum::tensor_metadata();
     let mut offset = 0;
     for tensor in tensors {
         let end = offset + 8 * tensor.pieces.iter().map(|piece| piece.len()).sum::<usize>();
         debug_assert_eq!(end - offset, 8 * tensor.dims.iter().product::<usize>());
         let entry =
             serde_json::json!({ "dtype": "F64", "shape": tensor.dims, "data_offsets": [offset, end] });
-        header.insert(tensor.name.clone(), entry);
+        header += &format!(",{}:{entry}", serde_json::Value::from(tensor.name.as_str()));
         offset = end;
     }
-    let mut header = serde_json::Value::Object(header).to_string().into_bytes();
+    header.push('}');
     // Blanks up to a multiple of 8, so that the numbers are aligned in a mapped file.
-    header.resize(header.len().next_multiple_of(8), b' ');
-    writer.write_all(&(header.len() as u64).to_le_bytes())?;
-    writer.write_all(&header)?;
-    for value in tensors.iter().flat_map(|tensor| tensor.pieces.iter().copied().flatten()) {
-        writer.write_all(&value.to_le_bytes())?;
-    }
-    Ok(())
+    let blanks = header.len().next_multiple_of(8) - header.len();
+    header += &" ".repeat(blanks);
+    let mut start = (header.len() as u64).to_le_bytes().to_vec();
+    start.extend(header.into_bytes());
+    let pieces = || tensors.iter().flat_map(|tensor| tensor.pieces.iter().copied());
+    checksum::seal_tensors(&mut start, pieces());
+    writer.write_all(&start)?;
+    pieces().flatten().try_for_each(|value| writer.write_all(&value.to_le_bytes()))
 }

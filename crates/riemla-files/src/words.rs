@@ -10,6 +10,13 @@ pub fn list(names: &[String]) -> String {
     if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
 }
 
+/// The first names, then the number of those left out.
+pub fn some(names: &[String], most: usize) -> String {
+    let shown = names[..names.len().min(most)].join(", ");
+    let more = names.len().saturating_sub(most);
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
+}
+
 /// What can be imported, as the end of a message.
 pub fn supported_are(supported: &str) -> String {
     if supported.is_empty() { String::new() } else { format!(". What can be imported: {supported}") }

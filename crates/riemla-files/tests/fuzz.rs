@@ -63,9 +63,9 @@ fn table(outcomes: &[Outcome]) -> String {
          Written by `RIEMLA_FUZZ_CASES=1000000 cargo test --release -p riemla-files --test fuzz -- --ignored`;\n\
          do not edit.\n\n\
          Every reader was given damaged files: valid ones with flipped bits, false lengths, pieces cut out,\n\
-         repeated and mixed, inserted tokens, or noise. Checksums of the log of draws were made to fit again\n\
-         in half of the cases, so that the damage behind them is seen. The cases are the same in every run;\n\
-         a short run is part of the tests.\n\n\
+         repeated and mixed, inserted tokens, or noise. Checksums were made to fit again in half of the\n\
+         cases, so that the damage behind them is seen; in the other half all damage is refused as such.\n\
+         The cases are the same in every run; a short run is part of the tests.\n\n\
          | reader | inputs | still valid | panics | most memory for one input | seconds |\n\
          |---|---:|---:|---:|---:|---:|\n",
     );

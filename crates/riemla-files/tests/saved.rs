@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{draws, model, posterior, run};
+use common::{draws, model, posterior, repair_json, repair_lines, repair_tensors, run};
 use riemla::curvature::{Structure, Subset};
 use riemla::data::toy::two_moons;
 use riemla::nn::{Activation, NetworkSpec};
@@ -17,10 +17,17 @@ use riemla_files::tensors::{TensorFile, TensorRef, write_tensors};
 use riemla_files::{Error, Existing, HeldOut, Model, SavedPosterior, import_state_dict, write_state_dict};
 use safetensors::tensor::{Dtype, TensorView};
 
+/// Changes a file as a program that keeps its checksum right would.
 fn replace(path: &Path, from: &str, to: &str) {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.contains(from), "{text}");
-    fs::write(path, text.replacen(from, to, 1)).unwrap();
+    let mut bytes = text.replacen(from, to, 1).into_bytes();
+    if path.extension().is_some_and(|extension| extension == "jsonl") {
+        repair_lines(&mut bytes);
+    } else {
+        repair_json(&mut bytes);
+    }
+    fs::write(path, bytes).unwrap();
 }
 
 #[test]
@@ -47,14 +54,17 @@ fn bad_models_are_typed_errors() {
         path
     };
     let path = fresh("version");
-    replace(&path.join("model.json"), "\"format_version\": 1", "\"format_version\": 7");
+    replace(&path.join("model.json"), "\"format_version\": 2", "\"format_version\": 7");
     assert!(matches!(Model::read(&path), Err(Error::Version { found: 7, .. })));
+    let path = fresh("old");
+    fs::write(path.join("model.json"), "{\"format_version\": 1, \"riemla_version\": \"0.1.0\"}").unwrap();
+    assert!(matches!(Model::read(&path), Err(Error::Version { found: 1, supported: 2, .. })));
     let path = fresh("json");
     replace(&path.join("model.json"), "\"likelihood\"", "\"likelyhood\"");
     assert!(matches!(Model::read(&path), Err(Error::Json { line: 4.., .. })));
     let path = fresh("empty");
     fs::write(path.join("model.json"), "").unwrap();
-    assert!(matches!(Model::read(&path), Err(Error::Empty { .. })));
+    assert!(matches!(Model::read(&path), Err(Error::Damaged { .. })));
     let path = fresh("huge");
     replace(&path.join("model.json"), "\"outputs\": 4", "\"outputs\": 18446744073709551615");
     assert!(matches!(Model::read(&path), Err(Error::Content { .. })));
@@ -154,10 +164,13 @@ fn a_posterior_comes_back_and_draws_the_same_bits() {
         let tensors = path.join("posterior.safetensors");
         let bytes = fs::read(&tensors).unwrap();
         fs::write(&tensors, &bytes[..bytes.len() - 8]).unwrap();
-        assert!(matches!(SavedPosterior::read(&path), Err(Error::Truncated { .. })));
+        assert!(matches!(SavedPosterior::read(&path), Err(Error::Damaged { .. })));
         let mut damaged = bytes.clone();
         let end = damaged.len();
         damaged[end - 8..].copy_from_slice(&f64::to_le_bytes(-9.0));
+        fs::write(&tensors, &damaged).unwrap();
+        assert!(matches!(SavedPosterior::read(&path), Err(Error::Damaged { .. })));
+        repair_tensors(&mut damaged);
         fs::write(&tensors, damaged).unwrap();
         assert!(matches!(SavedPosterior::read(&path), Err(Error::Content { .. })));
     }

@@ -9,7 +9,9 @@ use std::time::Instant;
 use riemla::Control;
 use riemla::geometry::Counters;
 use riemla::posterior::{Posterior, SearchStatus, Trial};
-use riemla_files::json::write_json;
+use riemla_files::RunInfo;
+use riemla_files::identity::expect;
+use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +36,15 @@ pub struct Settled {
     pub posterior: Posterior,
     /// How its strength was found, if by a rule.
     pub found: Option<FoundStrength>,
+}
+
+/// A file with the run that it belongs to.
+#[derive(Serialize, Deserialize)]
+struct OfRun<T> {
+    format_version: u64,
+    run: RunInfo,
+    #[serde(flatten)]
+    value: T,
 }
 
 /// What is kept of a search while it goes on.
@@ -69,26 +80,26 @@ impl From<&KeptTrial> for Trial {
     }
 }
 
-/// Applies the rule of a posterior, or reads from `file` what it found before. `Error::Stopped` if
-/// `stop` was set before the search ended.
+/// Applies the rule of a posterior in a run, or reads from `file` what it found before in the same run.
+/// `Error::Stopped` if `stop` was set before the search ended.
 pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
     posterior: Posterior,
-    seed: u64,
+    run: &RunInfo,
     file: &Path,
     stop: &AtomicBool,
 ) -> Result<Settled, E> {
     if !posterior.config().method.is_riemannian() || posterior.config().strength.fixed().is_some() {
         return Ok(Settled { posterior, found: None });
     }
-    if let Some(found) = read::<FoundStrength>(file)? {
+    if let Some(found) = read::<FoundStrength>(file, run)? {
         forget(&kept_file(file));
         let posterior = posterior.with_strength(found.strength)?;
         return Ok(Settled { posterior, found: Some(found) });
     }
-    let Some(found) = search::<E>(&posterior, seed, &kept_file(file), stop)? else {
+    let Some(found) = search::<E>(&posterior, run, &kept_file(file), stop)? else {
         return Ok(Settled { posterior, found: None });
     };
-    write_json(file, &found)?;
+    write(file, run, &found)?;
     forget(&kept_file(file));
     let posterior = posterior.with_strength(found.strength)?;
     Ok(Settled { posterior, found: Some(found) })
@@ -107,11 +118,11 @@ fn kept_file(file: &Path) -> PathBuf {
 /// The search, from the trials in `file` on.
 fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
     posterior: &Posterior,
-    seed: u64,
+    run: &RunInfo,
     file: &Path,
     stop: &AtomicBool,
 ) -> Result<Option<FoundStrength>, E> {
-    let before = read::<Unfinished>(file)?.unwrap_or_default();
+    let before = read::<Unfinished>(file, run)?.unwrap_or_default();
     let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
     let (begun, spent) = (Instant::now(), before.seconds);
     let seconds = || spent + begun.elapsed().as_secs_f64();
@@ -120,10 +131,10 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
         let (unfinished, failure) = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
         unfinished.seconds = seconds();
         unfinished.trials.push(trial.into());
-        *failure = write_json(file, unfinished).err();
+        *failure = write(file, run, unfinished).err();
     };
     let control = Control::default().stopping(stop).observing(&progress);
-    let calibration = posterior.calibration(seed, &known, control)?;
+    let calibration = posterior.calibration(run.seed, &known, control)?;
     if let (_, Some(failure)) = state.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(failure.into());
     }
@@ -144,18 +155,19 @@ fn tried(trial: &Trial) -> (f64, Option<f64>) {
     (trial.strength, Some(trial.value).filter(|value| value.is_finite()))
 }
 
-/// A file of ours, which has no version of its own: it belongs to the run beside it. None if there is none.
-fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, riemla_files::Error> {
-    let file = path.display().to_string();
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(riemla_files::Error::Io { file, action: "read it", source }),
-    };
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| riemla_files::Error::Json {
-        file,
-        line: error.line(),
-        column: error.column(),
-        message: error.to_string(),
-    })
+const REMEDY: &str =
+    "remove it and run the same command again: the strength is searched for again, to the same value";
+
+fn write<T: Serialize>(path: &Path, run: &RunInfo, value: &T) -> riemla_files::Result<()> {
+    write_json(path, &OfRun { format_version: FORMAT_VERSION, run: run.clone(), value })
+}
+
+/// What [`write`] wrote; none if there is no such file, an error if it is of another run.
+fn read<T: DeserializeOwned>(path: &Path, run: &RunInfo) -> riemla_files::Result<Option<T>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let found: OfRun<T> = read_json(path, REMEDY)?;
+    expect(&path.display().to_string(), &found.run, run)?;
+    Ok(Some(found.value))
 }

@@ -1,12 +1,12 @@
 //! `riemla compare`.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use riemla::score::Bootstrap;
-use riemla_files::atomic::write_file;
+use riemla_files::{Existing, Kind, OutputFile};
 use riemla_lab::workflow::compare::report;
 use riemla_lab::workflow::{CompareConfig, DataFiles, compare};
 
@@ -60,12 +60,12 @@ pub struct Compare {
     #[command(flatten)]
     pub reading: ReadingArguments,
 
-    /// HTML report to write: one file for the browser
+    /// HTML report to write: one file for the browser; an earlier report is replaced
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Replace the report
-    #[arg(long)]
+    /// Replace FILE even if it is no report
+    #[arg(long, requires = "out")]
     pub force: bool,
 
     /// Print the result as JSON
@@ -98,6 +98,15 @@ impl Compare {
         Ok([(self.a.clone(), first), (b.to_path_buf(), last)])
     }
 
+    /// The report to write.
+    fn output(&self) -> anyhow::Result<Option<OutputFile>> {
+        let Some(path) = &self.out else { return Ok(None) };
+        let inputs = [&self.a].into_iter().chain(&self.b).chain(&self.data).chain(&self.labels);
+        let inputs: Vec<_> = inputs.map(PathBuf::as_path).collect();
+        let existing = Existing::replace_if(self.force);
+        Ok(Some(OutputFile::claim(path, existing, Kind::Report, &inputs)?))
+    }
+
     fn config(&self) -> anyhow::Result<CompareConfig> {
         let files = |data: &PathBuf| DataFiles {
             labels: self.labels.clone(),
@@ -118,18 +127,15 @@ impl Compare {
 
 /// Compares, prints, writes the page.
 pub fn run(arguments: &Compare, quiet: bool) -> anyhow::Result<ExitCode> {
-    let taken = |path: &&Path| path.exists() && !arguments.force;
-    if let Some(path) = arguments.out.as_deref().filter(taken) {
-        return Err(riemla_files::Error::Exists { file: path.display().to_string() }.into());
-    }
+    let output = arguments.output()?;
     let config = arguments.config()?;
     let bar = Bar::new(quiet);
     let comparison = compare(&config, &bar);
     bar.finish();
     let comparison = comparison?;
-    if let Some(path) = &arguments.out {
+    if let Some(output) = output {
         let html = report(&comparison).to_html();
-        write_file(path, |writer| writer.write_all(html.as_bytes()))?;
+        output.write(|writer| writer.write_all(html.as_bytes()))?;
     }
     print(&if arguments.json { json(&comparison.to_json())? } else { comparison.table() })?;
     if !quiet {

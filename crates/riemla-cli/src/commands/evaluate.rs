@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use riemla::score::Bootstrap;
-use riemla_files::atomic::write_file;
+use riemla_files::{Existing, Kind, OutputFile};
 use riemla_lab::workflow::evaluate::report;
 use riemla_lab::workflow::{DataFiles, EvaluateConfig, evaluate};
 
@@ -46,9 +46,13 @@ pub struct Evaluate {
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub method: Vec<String>,
 
-    /// HTML report to write: one file for the browser
+    /// HTML report to write: one file for the browser; an earlier report is replaced
     #[arg(long, short, value_name = "FILE")]
     pub report: Option<PathBuf>,
+
+    /// Replace FILE even if it is no report
+    #[arg(long, requires = "report")]
+    pub force: bool,
 
     /// Resamples of the bootstrap intervals
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
@@ -63,8 +67,22 @@ pub struct Evaluate {
     pub json: bool,
 }
 
+impl Evaluate {
+    /// The report to write.
+    fn output(&self) -> anyhow::Result<Option<OutputFile>> {
+        let Some(path) = &self.report else { return Ok(None) };
+        let mut inputs = self.data.inputs();
+        inputs.extend(
+            [&self.posterior].into_iter().chain(&self.ood).chain(&self.validation).map(PathBuf::as_path),
+        );
+        let existing = Existing::replace_if(self.force);
+        Ok(Some(OutputFile::claim(path, existing, Kind::Report, &inputs)?))
+    }
+}
+
 /// Evaluates, prints, writes the page.
 pub fn run(arguments: &Evaluate, quiet: bool) -> anyhow::Result<ExitCode> {
+    let output = arguments.output()?;
     let reading = &arguments.data.reading;
     let target = &arguments.data.target;
     let others = arguments.ood.iter().map(|path| DataFiles { target: target.clone(), ..reading.file(path) });
@@ -83,9 +101,9 @@ pub fn run(arguments: &Evaluate, quiet: bool) -> anyhow::Result<ExitCode> {
     let evaluation = evaluate(&arguments.posterior, &config, &bar);
     bar.finish();
     let evaluation = evaluation?;
-    if let Some(path) = &arguments.report {
+    if let Some(output) = output {
         let html = report(&evaluation)?.to_html();
-        write_file(path, |writer| writer.write_all(html.as_bytes()))?;
+        output.write(|writer| writer.write_all(html.as_bytes()))?;
     }
     print(&if arguments.json { json(&evaluation.to_json())? } else { evaluation.table() })?;
     if !quiet {

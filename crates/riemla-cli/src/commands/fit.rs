@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use riemla::curvature::{Curvature, LaplaceConfig, PriorChoice, Refit, Structure, Subset};
 use riemla::objective::PriorPrecision;
-use riemla_files::Existing;
+use riemla_files::{Existing, OutputDirectory};
 use riemla_lab::workflow::{FitConfig, Fitted, fit, memory};
 
 use super::shared::{DataArguments, bytes, facts, model_directory, positive};
@@ -27,8 +27,8 @@ structures that would fit. Next: riemla sample posterior/";
 /// Fit a Laplace approximation at the weights of a model
 ///
 /// Gives the weights a Gaussian: their precision is the curvature of the loss plus the prior
-/// precision. Rows that `riemla train` held out of this file are held out again. The encoded
-/// data are kept in the posterior, so that later commands need no other file.
+/// precision. Rows that `riemla train` held out of this file are held out again; data that the model was
+/// not trained on are refused. The encoded data are kept in the posterior, so that later commands need no other file.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Fit {
@@ -72,11 +72,15 @@ pub struct Fit {
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub memory: Option<u64>,
 
+    /// Fit to all rows of FILE even if the model was trained on other data
+    #[arg(long)]
+    pub other_data: bool,
+
     /// Do not keep the data in the posterior
     #[arg(long)]
     pub without_data: bool,
 
-    /// Replace what is at DIR, its draws included
+    /// Replace the posterior at DIR, its draws included; other files are never replaced
     #[arg(long)]
     pub force: bool,
 
@@ -122,18 +126,19 @@ fn prior(text: &str) -> Result<PriorChoice, String> {
 
 /// Fits, writes, prints.
 pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
-    let existing = if arguments.force { Existing::Replace } else { Existing::Refuse };
-    riemla_files::atomic::check_free(&arguments.out, existing)?;
+    let mut inputs = arguments.data.inputs();
+    inputs.push(&arguments.model);
+    let output = OutputDirectory::claim(&arguments.out, Existing::replace_if(arguments.force), &inputs)?;
     let model = model_directory(&arguments.model)?;
     let config = config(arguments);
     let bar = Bar::new(quiet);
     let fitted = fit(model, &config, stop_flag(quiet)?, &bar);
     bar.finish();
     let fitted = fitted?;
-    fitted.posterior.write(&arguments.out, existing)?;
+    fitted.posterior.write_to(&output)?;
     print(&if arguments.json { in_json(&fitted)? } else { in_words(&fitted) })?;
     if !quiet {
-        fitted.notes.iter().for_each(|note| eprintln!("warning: {note}"));
+        fitted.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         eprintln!("Posterior: {}", arguments.out.display());
     }
     Ok(ExitCode::SUCCESS)
@@ -157,7 +162,13 @@ fn config(arguments: &Fit) -> FitConfig {
         refit: arguments.refit.then(Refit::default),
     };
     let memory = arguments.memory.or_else(memory::available);
-    FitConfig { data: arguments.data.files(), laplace, memory, keep_data: !arguments.without_data }
+    FitConfig {
+        data: arguments.data.files(),
+        laplace,
+        memory,
+        keep_data: !arguments.without_data,
+        other_data: arguments.other_data,
+    }
 }
 
 fn in_json(fitted: &Fitted) -> anyhow::Result<String> {
@@ -172,7 +183,7 @@ fn in_json(fitted: &Fitted) -> anyhow::Result<String> {
         "likelihood": laplace.likelihood,
         "log_marginal_likelihood": laplace.log_marginal_likelihood,
         "gradient_norm": laplace.gradient_norm,
-        "notes": fitted.notes,
+        "warnings": fitted.warnings,
         "version": env!("CARGO_PKG_VERSION"),
     }))
 }

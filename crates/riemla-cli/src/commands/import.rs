@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use riemla::objective::Likelihood;
-use riemla_files::Existing;
+use riemla_files::{Existing, Kind, OutputDirectory, OutputFile};
 use riemla_lab::workflow::{DataFiles, ImportConfig, export, import};
 
 use super::shared::{ColumnArguments, ReadingArguments, facts, model_directory, positive};
@@ -84,7 +84,7 @@ pub struct Import {
     #[arg(long, short, value_name = "DIR")]
     pub out: PathBuf,
 
-    /// Replace what is at DIR
+    /// Replace the model or posterior at DIR; other files are never replaced
     #[arg(long)]
     pub force: bool,
 
@@ -105,7 +105,7 @@ pub struct Export {
     #[arg(long, short, value_name = "FILE")]
     pub out: PathBuf,
 
-    /// Replace the file
+    /// Replace the file, unless it is part of the model
     #[arg(long)]
     pub force: bool,
 }
@@ -119,10 +119,11 @@ pub enum LikelihoodName {
 
 /// Reads, checks, writes.
 pub fn run(arguments: &Import, quiet: bool) -> anyhow::Result<ExitCode> {
-    let existing = if arguments.force { Existing::Replace } else { Existing::Refuse };
-    riemla_files::atomic::check_free(&arguments.out, existing)?;
     let files =
         |data: &PathBuf| DataFiles { target: arguments.target.clone(), ..arguments.reading.file(data) };
+    let mut inputs = vec![arguments.weights.as_path()];
+    inputs.extend(arguments.network.iter().chain(&arguments.data).map(PathBuf::as_path));
+    let output = OutputDirectory::claim(&arguments.out, Existing::replace_if(arguments.force), &inputs)?;
     let imported = import(&ImportConfig {
         weights: arguments.weights.clone(),
         network: arguments.network.clone(),
@@ -137,7 +138,7 @@ pub fn run(arguments: &Import, quiet: bool) -> anyhow::Result<ExitCode> {
         standardize: arguments.standardize,
     })?;
     let model = &imported.model;
-    model.write(&arguments.out, existing)?;
+    model.write_to(&output)?;
     print(&if arguments.json {
         json(&serde_json::json!({
             "weights": model.theta.len(),
@@ -158,10 +159,9 @@ pub fn run(arguments: &Import, quiet: bool) -> anyhow::Result<ExitCode> {
 
 /// Writes a state dict.
 pub fn run_export(arguments: &Export, quiet: bool) -> anyhow::Result<ExitCode> {
-    if arguments.out.exists() && !arguments.force {
-        return Err(riemla_files::Error::Exists { file: arguments.out.display().to_string() }.into());
-    }
-    export(&model_directory(&arguments.model)?, &arguments.out)?;
+    let existing = Existing::replace_if(arguments.force);
+    let output = OutputFile::claim(&arguments.out, existing, Kind::Other, &[&arguments.model])?;
+    export(&model_directory(&arguments.model)?, output.path())?;
     if !quiet {
         eprintln!("Weights: {}", arguments.out.display());
     }

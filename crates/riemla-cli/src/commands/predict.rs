@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use riemla_files::{Existing, Kind, OutputFile};
 use riemla_lab::workflow::{
     DataFiles, OutputFormat, PredictConfig, WorkflowError, draws, predict, predict_to_file,
 };
@@ -38,13 +39,17 @@ pub struct Predict {
     #[arg(long, value_name = "FILE")]
     pub data: PathBuf,
 
-    /// File to write [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-
     /// How to write them: csv, or jsonl, a JSON object per row [default: by the ending of the file, else csv]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<FormatName>,
+
+    /// File to write [default: standard output]; earlier predictions are replaced
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+
+    /// Replace FILE even if it holds something other than predictions
+    #[arg(long, requires = "out")]
+    pub force: bool,
 
     /// Set of draws; map, la and lin-la need none [default: the only set there is]
     #[arg(long, short, value_name = "NAME")]
@@ -89,8 +94,19 @@ fn level(text: &str) -> Result<f64, String> {
     level.ok_or_else(|| "must be a number between 0 and 1, such as 0.95".into())
 }
 
+impl Predict {
+    /// The file to write; none for standard output.
+    fn output(&self) -> anyhow::Result<Option<OutputFile>> {
+        let Some(path) = self.out.as_deref().filter(|path| *path != Path::new("-")) else { return Ok(None) };
+        let inputs: [&Path; 2] = [&self.posterior, &self.data];
+        let existing = Existing::replace_if(self.force);
+        Ok(Some(OutputFile::claim(path, existing, Kind::Predictions, &inputs)?))
+    }
+}
+
 /// Reads, predicts, writes.
 pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
+    let output = arguments.output()?;
     let saved = posterior_directory(&arguments.posterior)?;
     let name = draws::choose(&arguments.posterior, arguments.method.as_deref())?;
     let predictor = draws::predictor(&saved, &arguments.posterior, &name)?;
@@ -104,12 +120,9 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
     let control: (&_, &dyn riemla_lab::watch::Watch) = (stop, &bar);
-    let predicted = match arguments.out.as_deref() {
+    let predicted = match &output {
         None => predict(&predictor, &saved.model, &config, &mut std::io::stdout().lock(), control),
-        Some(path) if path == Path::new("-") => {
-            predict(&predictor, &saved.model, &config, &mut std::io::stdout().lock(), control)
-        }
-        Some(path) => predict_to_file(&predictor, &saved.model, &config, path, control),
+        Some(output) => predict_to_file(&predictor, &saved.model, &config, output, control),
     };
     bar.finish();
     let predicted = match predicted {

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use riemla_files::{Existing, Kind, OutputFile};
 use riemla_lab::datasets::DataDirs;
 use riemla_lab::experiments::{
     self, BUILTIN, Experiment, ExperimentError, Outcome, Preset, PriorName, Problem, Request, Takes, builtin,
@@ -152,7 +153,8 @@ fn execute(
     quiet: bool,
     work: impl FnOnce(&AtomicBool, &Bar) -> experiments::Result<Outcome>,
 ) -> anyhow::Result<ExitCode> {
-    prepare(&arguments.out, arguments.resume)?;
+    let inputs: Vec<&Path> = arguments.experiments.iter().map(Path::new).collect();
+    prepare(&arguments.out, arguments.resume, &inputs)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
     let begun = Instant::now();
@@ -172,6 +174,17 @@ fn execute(
 }
 
 fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<ExitCode> {
+    for page in ["report.html", "truth.html"] {
+        let claimed = OutputFile::claim(&directory.join(page), Existing::Refuse, Kind::Report, &[]);
+        claimed.map_err(|error| match error {
+            riemla_files::Error::Exists { file } => riemla_files::Error::Protected {
+                file,
+                reason: "riemla did not write it".into(),
+                remedy: "move it elsewhere",
+            },
+            other => other,
+        })?;
+    }
     let mut pages = Vec::new();
     if truth::has_truth(directory) {
         pages.push(truth::write_truth_report(directory)?);

@@ -33,6 +33,12 @@ impl DataArguments {
         let files = self.reading.file(&self.data);
         DataFiles { labels: self.labels.clone(), target: self.target.clone(), ..files }
     }
+
+    /// The files that are read.
+    pub fn inputs(&self) -> Vec<&Path> {
+        let labels = self.labels.iter();
+        [&self.data].into_iter().chain(labels).map(PathBuf::as_path).collect()
+    }
 }
 
 /// Heading of the options of reading in help texts.

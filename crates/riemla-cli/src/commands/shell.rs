@@ -1,11 +1,13 @@
 //! `riemla completions` and `riemla man`: made from the same descriptions as the help.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
+use riemla_files::{Existing, Kind, OutputFile};
 
 use crate::arguments::Arguments;
 use crate::failure::Failure;
@@ -29,6 +31,10 @@ pub struct Man {
     /// Directory for the pages of all commands [default: print the main page]
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
+
+    /// Replace files that are not pages of riemla
+    #[arg(long, requires = "out")]
+    pub force: bool,
 }
 
 /// Prints completions.
@@ -51,7 +57,20 @@ pub fn man(arguments: &Man) -> anyhow::Result<ExitCode> {
                 )
             };
             std::fs::create_dir_all(directory).with_context(failed)?;
-            clap_mangen::generate_to(command, directory).with_context(failed)?;
+            let pages = pages(command)?;
+            let place = |(name, page)| {
+                let path = directory.join(name);
+                Ok((
+                    OutputFile::claim(&path, Existing::replace_if(arguments.force), Kind::Manual, &[])?,
+                    page,
+                ))
+            };
+            // All places are checked before the first page is written.
+            let places: Vec<(OutputFile, Vec<u8>)> =
+                pages.into_iter().map(place).collect::<riemla_files::Result<_>>()?;
+            for (output, page) in places {
+                output.write(|writer| writer.write_all(&page))?;
+            }
         }
         None => {
             let mut page = Vec::new();
@@ -60,4 +79,20 @@ pub fn man(arguments: &Man) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The pages of the program and of all commands, with the names of their files.
+fn pages(command: clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
+    let mut whole = command.disable_help_subcommand(true);
+    whole.build();
+    let mut found = Vec::new();
+    let mut todo = vec![whole];
+    while let Some(command) = todo.pop() {
+        todo.extend(command.get_subcommands().filter(|command| !command.is_hide_set()).cloned());
+        let page = clap_mangen::Man::new(command);
+        let mut text = Vec::new();
+        page.render(&mut text)?;
+        found.push((page.get_filename(), text));
+    }
+    Ok(found)
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use riemla::nn::Activation;
-use riemla_files::{Existing, Task};
+use riemla_files::{Existing, OutputDirectory, Task};
 use riemla_lab::report::aligned;
 use riemla_lab::workflow::{TrainConfig, Trained, train};
 
@@ -77,7 +77,7 @@ pub struct Train {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Replace what is at DIR
+    /// Replace the model or posterior at DIR; other files are never replaced
     #[arg(long)]
     pub force: bool,
 
@@ -143,15 +143,16 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Trains, writes, prints.
 pub fn run(arguments: &Train, quiet: bool) -> anyhow::Result<ExitCode> {
-    let existing = if arguments.force { Existing::Replace } else { Existing::Refuse };
-    riemla_files::atomic::check_free(&arguments.out, existing)?;
+    let mut inputs = arguments.data.inputs();
+    inputs.extend(arguments.network.as_deref());
+    let output = OutputDirectory::claim(&arguments.out, Existing::replace_if(arguments.force), &inputs)?;
     let config = config(arguments)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
     let trained = train(&config, stop, &bar);
     bar.finish();
     let trained = trained?;
-    trained.model.write(&arguments.out, existing)?;
+    trained.model.write_to(&output)?;
     print(&if arguments.json { in_json(&trained)? } else { in_words(&trained) })?;
     if !quiet {
         trained.notes.iter().for_each(|note| eprintln!("warning: {note}"));

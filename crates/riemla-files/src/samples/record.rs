@@ -5,6 +5,7 @@ use riemla::posterior::{Draw, GeodesicSummary};
 use serde::{Deserialize, Serialize};
 
 use super::RunConfig;
+use crate::identity::Origin;
 use crate::json::{FORMAT_VERSION, any_number};
 
 /// What all draws of a run have in common. Two runs with equal information give equal draws.
@@ -19,40 +20,14 @@ pub struct RunInfo {
     pub dim: usize,
     /// Method with its settings.
     pub config: RunConfig,
-    /// CRC-32 of θ* as little-endian F64, so that draws of another fit are not mixed in.
-    pub theta_crc32: u32,
+    /// The posterior and its data.
+    pub depends_on: Origin,
 }
 
 impl RunInfo {
-    /// The information of a run around `theta`.
-    pub fn new(config: impl Into<RunConfig>, seed: u64, theta: &[f64]) -> Self {
-        let config = config.into();
-        let mut crc = crc32fast::Hasher::new();
-        theta.iter().for_each(|value| crc.update(&value.to_le_bytes()));
-        let theta_crc32 = crc.finalize();
-        Self { format_version: FORMAT_VERSION, seed, dim: theta.len(), config, theta_crc32 }
-    }
-
-    /// What is different in another run, in words.
-    pub(super) fn differences(&self, other: &Self) -> Vec<String> {
-        let json = |run: &Self| serde_json::to_value(run).unwrap_or_default();
-        let (ours, theirs) = (json(self), json(other));
-        let mut found = Vec::new();
-        compare("", &ours, &theirs, &mut found);
-        found
-    }
-}
-
-fn compare(at: &str, ours: &serde_json::Value, theirs: &serde_json::Value, found: &mut Vec<String>) {
-    match (ours.as_object(), theirs.as_object()) {
-        (Some(a), Some(b)) if a.keys().eq(b.keys()) => {
-            for (key, value) in a {
-                let at = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
-                compare(&at, value, &b[key], found);
-            }
-        }
-        _ if ours != theirs => found.push(format!("{at} is {theirs} there, but {ours} now")),
-        _ => {}
+    /// The information of a run; `dim` is the number of weights.
+    pub fn new(config: impl Into<RunConfig>, seed: u64, dim: usize, depends_on: Origin) -> Self {
+        Self { format_version: FORMAT_VERSION, seed, dim, config: config.into(), depends_on }
     }
 }
 

@@ -1,16 +1,14 @@
 //! A finished set of draws: `samples.json`, `samples.safetensors`, `samples.jsonl`.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use riemla::posterior::Draw;
 use serde::{Deserialize, Serialize};
 
 use super::{DrawRecord, RunInfo};
-use crate::atomic::write_file;
 use crate::error::name;
-use crate::json::{read_json, write_json};
-use crate::open::read_file;
+use crate::identity::Digest;
+use crate::json::{read_json, read_json_lines, write_json, write_json_lines};
 use crate::tensors::{TensorFile, TensorRef, write_tensors};
 use crate::{Error, Result};
 
@@ -21,6 +19,10 @@ pub const SAMPLES_TENSORS_FILE: &str = "samples.safetensors";
 /// Name of the diagnostics of a set, one line per draw.
 pub const SAMPLES_LINES_FILE: &str = "samples.jsonl";
 
+/// What to do about a damaged file of a set.
+const REMEDY: &str = "remove the files samples.* beside it and run the same command again: the draws are in the log, \
+                      or are made again";
+
 /// `samples.json`.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +30,7 @@ struct SetJson {
     format_version: u64,
     riemla_version: String,
     draws: usize,
+    theta: Digest,
     run: RunInfo,
 }
 
@@ -51,17 +54,12 @@ pub fn write_samples(directory: &Path, run: &RunInfo, draws: &[Draw]) -> Result<
     let pieces = draws.iter().map(|draw| draw.theta.as_slice()).collect();
     let theta = TensorRef { name: "theta".into(), dims: vec![draws.len(), run.dim], pieces };
     write_tensors(&file, &[theta])?;
-    write_file(&directory.join(SAMPLES_LINES_FILE), |writer| {
-        for draw in draws {
-            serde_json::to_writer(&mut *writer, &DrawRecord::new(draw))?;
-            writer.write_all(b"\n")?;
-        }
-        Ok(())
-    })?;
+    write_json_lines(&directory.join(SAMPLES_LINES_FILE), draws.iter().map(DrawRecord::new))?;
     let json = SetJson {
         format_version: run.format_version,
         riemla_version: env!("CARGO_PKG_VERSION").into(),
         draws: draws.len(),
+        theta: Digest::of_numbers(draws.iter().map(|draw| draw.theta.as_slice())),
         run: run.clone(),
     };
     write_json(&directory.join(SAMPLES_FILE), &json)
@@ -70,8 +68,8 @@ pub fn write_samples(directory: &Path, run: &RunInfo, draws: &[Draw]) -> Result<
 /// Reads and checks a set of draws.
 pub fn read_samples(directory: &Path) -> Result<SavedSamples> {
     let path = directory.join(SAMPLES_FILE);
-    let SetJson { draws: count, run, .. } = read_json(&path)?;
-    let records = read_lines(&directory.join(SAMPLES_LINES_FILE))?;
+    let SetJson { draws: count, theta: digest, run, .. } = read_json(&path, REMEDY)?;
+    let records: Vec<DrawRecord> = read_json_lines(&directory.join(SAMPLES_LINES_FILE), REMEDY)?;
     let tensors = directory.join(SAMPLES_TENSORS_FILE);
     if records.len() != count {
         return Err(Error::Mismatch {
@@ -80,23 +78,15 @@ pub fn read_samples(directory: &Path) -> Result<SavedSamples> {
             problem: format!("{count} draws there, {} here; write the samples again", records.len()),
         });
     }
-    let theta = TensorFile::open(&tensors)?.get_checked("theta", &[count, run.dim])?;
+    let theta = TensorFile::open_ours(&tensors, REMEDY)?.get_checked("theta", &[count, run.dim])?;
+    if Digest::of_numbers([theta.as_slice()]) != digest {
+        return Err(Error::Mismatch {
+            file: name(&path),
+            other: name(&tensors),
+            problem: format!("the draws are those of another set; {REMEDY}"),
+        });
+    }
     let rows = theta.chunks_exact(run.dim.max(1));
     let draws = records.into_iter().zip(rows).map(|(record, row)| record.into_draw(row.to_vec())).collect();
     Ok(SavedSamples { run, draws })
-}
-
-fn read_lines(path: &Path) -> Result<Vec<DrawRecord>> {
-    let file = name(path);
-    let bytes = read_file(path)?;
-    let lines = bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
-    let record = |(number, line): (usize, &[u8])| {
-        serde_json::from_slice(line).map_err(|error| Error::Json {
-            file: file.clone(),
-            line: number + 1,
-            column: error.column(),
-            message: error.to_string(),
-        })
-    };
-    lines.map(record).collect()
 }

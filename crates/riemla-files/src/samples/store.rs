@@ -2,9 +2,9 @@
 //!
 //! The log is a header (which run it belongs to) and one record per draw, each with its length
 //! and checksum, synced to the disk before [`SampleStore::append`] returns. A record that was
-//! being written when the process died fails its checksum and is cut off at the next start; damage
-//! in the middle costs the records it touches and no others. docs/formats.md has the layout and
-//! why it is a log.
+//! being written when the process died is incomplete and cut off at the next start; damage in the
+//! middle costs the records it touches and no others, and is reported ([`SampleStore::damaged_bytes`]).
+//! docs/formats.md has the layout and why it is a log.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,9 +13,11 @@ use std::path::{Path, PathBuf};
 
 use riemla::posterior::Draw;
 
-use super::{DrawRecord, RunInfo};
+use super::{DrawRecord, RunInfo, SAMPLES_FILE, SavedSamples, read_samples};
 use crate::atomic::{parent, sync_directory};
+use crate::checksum::damaged;
 use crate::error::name;
+use crate::identity::expect;
 use crate::json::parse_json;
 use crate::{Error, Result};
 
@@ -36,7 +38,7 @@ pub struct SampleStore {
     places: BTreeMap<u64, (u64, usize)>,
     /// End of the last complete record.
     end: u64,
-    dropped: u64,
+    damaged: u64,
 }
 
 impl SampleStore {
@@ -73,12 +75,28 @@ impl SampleStore {
             run: run.clone(),
             places: BTreeMap::new(),
             end: start,
-            dropped: 0,
+            damaged: 0,
         };
         store.scan(start, length).map_err(Error::io(&text, action))?;
         if store.end < length {
             store.file.set_len(store.end).map_err(Error::io(&text, "cut off an incomplete draw"))?;
         }
+        Ok(store)
+    }
+
+    /// As [`SampleStore::open`]; a new log begins with the draws of the finished set in `set`, if there is
+    /// one of the same run.
+    pub fn continue_set(path: &Path, set: &Path, run: &RunInfo) -> Result<Self> {
+        let finished = set.join(SAMPLES_FILE);
+        let before = if !path.exists() && finished.exists() {
+            let SavedSamples { run: found, draws } = read_samples(set)?;
+            expect(&name(&finished), &found, run)?;
+            draws
+        } else {
+            Vec::new()
+        };
+        let mut store = Self::open(path, run)?;
+        before.iter().try_for_each(|draw| store.append(draw))?;
         Ok(store)
     }
 
@@ -134,9 +152,10 @@ impl SampleStore {
         &self.run
     }
 
-    /// Bytes of damaged or incomplete records found when the log was opened.
-    pub fn dropped_bytes(&self) -> u64 {
-        self.dropped
+    /// Bytes of damaged records found when the log was opened. A record at the end that was never
+    /// finished is none of them: that is what a kill leaves.
+    pub fn damaged_bytes(&self) -> u64 {
+        self.damaged
     }
 
     /// Indices below `count` that are not there yet, ascending.
@@ -164,15 +183,25 @@ impl SampleStore {
             at = match self.record_at(place, length)? {
                 Some((index, size)) => {
                     self.places.entry(index).or_insert((place + FRAME, size));
-                    self.dropped += place - self.end;
+                    self.damaged += place - self.end;
                     self.end = place + FRAME + size as u64;
                     self.end
                 }
                 None => place + 1,
             };
         }
-        self.dropped += length - self.end;
+        if !self.is_unfinished(length)? {
+            self.damaged += length - self.end;
+        }
         Ok(())
+    }
+
+    /// Whether what follows the last complete record is the beginning of one more.
+    fn is_unfinished(&mut self, length: u64) -> io::Result<bool> {
+        let rest = length - self.end;
+        let frame = read_at(&mut self.file, self.end, rest.min(FRAME) as usize)?;
+        let begins = frame.iter().zip(MARKER).all(|(byte, expected)| byte == expected);
+        Ok(begins && (rest < FRAME || rest < FRAME + u64::from(word(&frame[8..12]))))
     }
 
     /// Index and payload length of the record at `place`, if it is complete and undamaged.
@@ -202,8 +231,8 @@ pub struct LogSummary {
     pub run: RunInfo,
     /// Number of complete draws.
     pub draws: usize,
-    /// Bytes of damaged or incomplete records.
-    pub dropped_bytes: u64,
+    /// Bytes of damaged records.
+    pub damaged_bytes: u64,
 }
 
 /// Looks into a log that may be of any run, and may be written to by another process.
@@ -214,9 +243,9 @@ pub fn inspect_log(path: &Path) -> Result<LogSummary> {
     let length = file.metadata().map_err(Error::io(&text, action))?.len();
     let (run, start) = read_header(&mut file, &text, length)?;
     let mut store =
-        SampleStore { path: path.into(), file, run, places: BTreeMap::new(), end: start, dropped: 0 };
+        SampleStore { path: path.into(), file, run, places: BTreeMap::new(), end: start, damaged: 0 };
     store.scan(start, length).map_err(Error::io(&text, action))?;
-    Ok(LogSummary { draws: store.len(), dropped_bytes: store.dropped, run: store.run })
+    Ok(LogSummary { draws: store.len(), damaged_bytes: store.damaged, run: store.run })
 }
 
 /// Magic, length and checksum of the JSON, the JSON.
@@ -231,8 +260,13 @@ fn header_bytes(run: &RunInfo) -> Vec<u8> {
 
 /// Reads the header; returns the run and where the header ends.
 fn read_header(file: &mut File, text: &str, length: u64) -> Result<(RunInfo, u64)> {
-    let invalid =
-        |problem: &str| Error::format(text, "draws", format!("{problem}; remove it to start again"));
+    let invalid = |problem: &'static str| {
+        damaged(
+            text,
+            problem,
+            "remove it, and the same command goes on from the finished set beside it, if any",
+        )
+    };
     let action = "read the draws in it";
     if length < FRAME {
         return Err(invalid("its header is incomplete"));
@@ -255,15 +289,7 @@ fn read_header(file: &mut File, text: &str, length: u64) -> Result<(RunInfo, u64
 /// Checks that the header is of the run; returns where it ends.
 fn check_header(file: &mut File, text: &str, length: u64, run: &RunInfo) -> Result<u64> {
     let (found, end) = read_header(file, text, length)?;
-    let differences = run.differences(&found);
-    if differences.is_empty() {
-        return Ok(end);
-    }
-    Err(Error::Mismatch {
-        file: text.into(),
-        other: "this run".into(),
-        problem: format!("{}; use the same settings, or another place", differences.join("; ")),
-    })
+    expect(text, &found, run).map(|()| end)
 }
 
 fn decode(payload: &[u8], dim: usize) -> Option<Draw> {

@@ -10,7 +10,7 @@ use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
 use riemla::posterior::{Draw, GeodesicSummary, Method, PosteriorConfig};
 use riemla_files::encoding::{Encoding, Feature, Target};
-use riemla_files::{Model, RunInfo, SavedPosterior, TrainingData, TrainingRecord};
+use riemla_files::{Digest, FittedTo, Model, Origin, RunInfo, SavedPosterior, TrainingData, TrainingRecord};
 
 pub fn model() -> Model {
     let network = NetworkSpec::mlp(&[2, 4, 2], Activation::Tanh);
@@ -39,6 +39,7 @@ pub fn model() -> Model {
             gradient_norm: 1e-7 / 3.0,
             iterations: 10,
             status: "converged".into(),
+            data: None,
             held_out: None,
         }),
         theta,
@@ -54,13 +55,35 @@ pub fn posterior(structure: Structure, subset: Subset) -> SavedPosterior {
     let config = LaplaceConfig { structure, subset, ..LaplaceConfig::default() };
     let laplace = Laplace::fit(&loss, &model.theta, &config, riemla::Control::default()).unwrap();
     let training = TrainingData { validation: Some(data.select(&[3, 1]).unwrap()), train: data };
-    SavedPosterior { model, config, laplace, data: Some(training) }
+    let fitted_to = FittedTo::from(&training);
+    SavedPosterior { model, config, laplace, data: Some(training), fitted_to }
 }
 
 pub const DIM: usize = 3;
 
 pub fn run() -> RunInfo {
-    RunInfo::new(PosteriorConfig::paper(Method::RiemLa), 5, &[0.5; DIM])
+    RunInfo::new(PosteriorConfig::paper(Method::RiemLa), 5, DIM, origin())
+}
+
+/// Made up, but of the right form.
+pub fn fitted_to() -> FittedTo {
+    let digest = |number: f64| Digest::of_numbers([&[number][..]]);
+    FittedTo { rows: 30, data: digest(4.0), held_out_rows: 2, held_out: Some(digest(5.0)) }
+}
+
+/// Made up, but of the right form.
+pub fn origin() -> Origin {
+    let digest = |number: f64| Digest::of_numbers([&[number][..]]);
+    Origin {
+        riemla_version: env!("CARGO_PKG_VERSION").into(),
+        network: digest(1.0),
+        weights: digest(2.0),
+        gaussian: digest(3.0),
+        prior_precision: vec![0.1],
+        likelihood: Some(Likelihood::Gaussian { sigma_noise: 0.5 }),
+        uncertain_weights: vec![[0, DIM]],
+        data: Some(fitted_to()),
+    }
 }
 
 pub fn draws(count: u64) -> Vec<Draw> {
@@ -80,4 +103,32 @@ pub fn draws(count: u64) -> Vec<Draw> {
     };
     let draw = |i| Draw { index: i, theta: vec![i as f64 / 3.0; DIM], geodesic: Some(summary(i)) };
     (0..count).map(draw).collect()
+}
+
+/// Puts the right checksum into JSON, wherever one still ends it.
+pub fn repair_json(bytes: &mut [u8]) {
+    repair_object(bytes, b",\n  \"checksum\": \"crc32-");
+}
+
+/// The same for each line.
+pub fn repair_lines(bytes: &mut [u8]) {
+    bytes.split_mut(|byte| *byte == b'\n').for_each(|line| repair_object(line, b",\"checksum\":\"crc32-"));
+}
+
+fn repair_object(bytes: &mut [u8], before: &[u8]) {
+    let Some(end) = bytes.windows(before.len()).rposition(|window| window == before) else { return };
+    let sum = format!("{:08x}", crc32fast::hash(&bytes[..end]));
+    if let Some(place) = bytes.get_mut(end + before.len()..).and_then(|rest| rest.get_mut(..8)) {
+        place.copy_from_slice(sum.as_bytes());
+    }
+}
+
+/// Puts the right checksum into a safetensors file.
+pub fn repair_tensors(bytes: &mut [u8]) {
+    const PLACE: usize = 8 + "{\"__metadata__\":{\"checksum\":\"crc32-".len();
+    if let Some(place) = bytes.get_mut(PLACE..PLACE + 8) {
+        place.fill(b'0');
+        let sum = format!("{:08x}", crc32fast::hash(bytes));
+        bytes[PLACE..PLACE + 8].copy_from_slice(sum.as_bytes());
+    }
 }

@@ -16,7 +16,7 @@ use riemla_files::table::{ColumnKinds, read_table_from};
 use riemla_files::tensors::TensorFile;
 use riemla_files::{Existing, Model, ReadOptions, SampleStore, SavedPosterior, Source};
 
-use crate::common::{draws, model, posterior, run};
+use crate::common::{draws, model, posterior, repair_json, repair_lines, repair_tensors, run};
 
 /// Whether bytes were read without an error.
 type Read = Box<dyn Fn(&[u8]) -> bool>;
@@ -165,22 +165,28 @@ fn saved() -> Vec<Subject> {
             Err(_) => false,
         },
     );
-    vec![
-        in_directory("model.json", "model.json", save_model, |path| Model::read(path).is_ok()),
-        in_directory("posterior.json", "posterior.json", save(Structure::Full), is_posterior),
-        in_directory("posterior.safetensors, full", TENSORS_FILE, save(Structure::Full), is_posterior),
-        in_directory("posterior.safetensors, kron", TENSORS_FILE, save(Structure::Kronecker), is_posterior),
-        in_directory(
-            "posterior.safetensors, low-rank",
-            TENSORS_FILE,
-            save(Structure::LowRank { rank: 3 }),
-            is_posterior,
+    let kron = save(Structure::Kronecker);
+    let low_rank = save(Structure::LowRank { rank: 3 });
+    let is_model = |path: &Path| Model::read(path).is_ok();
+    let subjects = [
+        (in_directory("model.json", "model.json", save_model, is_model), repair_json as fn(&mut [u8])),
+        (in_directory("weights.safetensors", "weights.safetensors", save_model, is_model), repair_tensors),
+        (in_directory("posterior.json", "posterior.json", save(Structure::Full), is_posterior), repair_json),
+        (
+            in_directory("posterior.safetensors, full", TENSORS_FILE, save(Structure::Full), is_posterior),
+            repair_tensors,
         ),
-        in_directory("data.safetensors", DATA_FILE, save(Structure::Full), is_posterior),
-        in_directory("samples.json", "samples.json", save_samples, is_samples),
-        in_directory("samples.jsonl", "samples.jsonl", save_samples, is_samples),
-        Subject { repair: Some(repair_log), ..log },
-    ]
+        (in_directory("posterior.safetensors, kron", TENSORS_FILE, kron, is_posterior), repair_tensors),
+        (
+            in_directory("posterior.safetensors, low-rank", TENSORS_FILE, low_rank, is_posterior),
+            repair_tensors,
+        ),
+        (in_directory("data.safetensors", DATA_FILE, save(Structure::Full), is_posterior), repair_tensors),
+        (in_directory("samples.json", "samples.json", save_samples, is_samples), repair_json),
+        (in_directory("samples.jsonl", "samples.jsonl", save_samples, is_samples), repair_lines),
+        (log, repair_log),
+    ];
+    subjects.into_iter().map(|(subject, repair)| Subject { repair: Some(repair), ..subject }).collect()
 }
 
 /// Puts the right checksums into a log of draws, wherever its lengths fit.

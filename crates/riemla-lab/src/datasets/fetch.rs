@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use riemla_files::atomic::write_file;
+use riemla_files::{Existing, Kind, OutputFile};
 
 use super::load::{check_file, digest_of};
 use super::registry::{DataFile, DataSet, Source};
@@ -86,7 +86,8 @@ fn fetch_file(
             source,
         })?;
     }
-    write_file(&path, |writer| writer.write_all(&bytes))?;
+    let output = OutputFile::claim(&path, Existing::Refuse, Kind::Other, &[])?;
+    output.write(|writer| writer.write_all(&bytes))?;
     Ok(path)
 }
 

@@ -64,7 +64,7 @@ pub fn run(config: &DemoConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<
     let interrupted =
         if stop.load(Ordering::Relaxed) { Interruption::new(config, &drawn.methods) } else { None };
     Ok(DemoResult {
-        schema: "riemla-demo",
+        schema: result::SCHEMA,
         schema_version: 1,
         version: env!("CARGO_PKG_VERSION"),
         config: config.clone(),

@@ -4,14 +4,16 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use riemla_files::atomic::{TEMPORARY_PREFIX, write_file};
+use riemla_files::atomic::TEMPORARY_PREFIX;
+use riemla_files::{Existing, Kind, OutputFile};
+use serde::Deserialize;
 
 use super::error::OutputError;
+use super::result::SCHEMA;
 
 const REPORT: &str = "report.html";
 const RESULTS: &str = "results.json";
 const PICTURE: &str = "confidence-maps.svg";
-const PROBE: &str = ".riemla-probe";
 /// How many names of other people's files an error mentions.
 const MENTIONED: usize = 3;
 
@@ -27,8 +29,12 @@ pub struct Files {
 }
 
 /// A directory known to be writable and free of files that are not ours.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OutputDir(PathBuf);
+#[derive(Debug)]
+pub struct OutputDir {
+    results: OutputFile,
+    picture: OutputFile,
+    report: OutputFile,
+}
 
 impl OutputDir {
     /// Creates the directory if needed and tries to write to it. Files other than those of an
@@ -42,28 +48,26 @@ impl OutputDir {
         if !foreign.is_empty() && !force {
             return Err(OutputError::Foreign { path: path.into(), names: some_of(foreign) });
         }
-        for taken in [REPORT, RESULTS, PICTURE].map(|name| path.join(name)) {
-            if taken.is_dir() {
-                let source = io::Error::from(io::ErrorKind::IsADirectory);
-                return Err(OutputError::Io { action: "write", path: taken, source });
-            }
-        }
-        let probe = path.join(PROBE);
-        fs::write(&probe, b"").and_then(|()| fs::remove_file(&probe)).map_err(failed("write to", path))?;
-        Ok(Self(path.into()))
+        let existing = Existing::replace_if(force || is_demo(&path.join(RESULTS)));
+        let claim = |name: &str, kind| OutputFile::claim(&path.join(name), existing, kind, &[]);
+        Ok(Self {
+            results: claim(RESULTS, Kind::Other)?,
+            picture: claim(PICTURE, Kind::Other)?,
+            report: claim(REPORT, Kind::Report)?,
+        })
     }
 
     /// Where the report is, or will be.
     pub fn report(&self) -> PathBuf {
-        self.0.join(REPORT)
+        self.report.path().into()
     }
 
     /// Writes all files, each as a whole: a reader never sees a part of one.
     pub fn write(&self, files: &Files) -> Result<(), OutputError> {
         let Files { report, results, picture } = files;
-        for (name, content) in [(RESULTS, results), (PICTURE, picture), (REPORT, report)] {
-            let path = self.0.join(name);
-            write_file(&path, |writer| writer.write_all(content.as_bytes()))?;
+        let pairs = [(&self.results, results), (&self.picture, picture), (&self.report, report)];
+        for (file, content) in pairs {
+            file.write(|writer| writer.write_all(content.as_bytes()))?;
         }
         Ok(())
     }
@@ -73,9 +77,19 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Output
     move |source| OutputError::Io { action, path: path.into(), source }
 }
 
+/// Whether these are the results of a demonstration: then the files beside them are its as well.
+fn is_demo(results: &Path) -> bool {
+    #[derive(Deserialize)]
+    struct Results {
+        schema: String,
+    }
+    let read = fs::read(results).ok().and_then(|bytes| serde_json::from_slice::<Results>(&bytes).ok());
+    read.is_some_and(|results| results.schema == SCHEMA)
+}
+
 /// True for our files and for what a killed run can leave of them.
 fn is_ours(name: &str) -> bool {
-    [REPORT, RESULTS, PICTURE, PROBE].contains(&name) || name.starts_with(TEMPORARY_PREFIX)
+    [REPORT, RESULTS, PICTURE].contains(&name) || name.starts_with(TEMPORARY_PREFIX)
 }
 
 fn foreign_names(path: &Path) -> io::Result<Vec<String>> {
@@ -112,7 +126,11 @@ mod tests {
     #[test]
     fn earlier_output_is_replaced_and_other_files_are_refused() {
         let path = scratch("replace");
-        let files = |text: &str| Files { report: text.into(), results: text.into(), picture: text.into() };
+        let files = |text: &str| Files {
+            report: text.into(),
+            results: format!("{{\"schema\": \"{SCHEMA}\", \"text\": \"{text}\"}}"),
+            picture: text.into(),
+        };
         OutputDir::prepare(&path, false).expect("new").write(&files("old")).expect("writes");
         fs::write(path.join(".riemla-tmp-77-0-report.html"), b"half").expect("writes");
         OutputDir::prepare(&path, false).expect("ours").write(&files("new")).expect("replaces");

@@ -12,6 +12,9 @@ use super::DemoConfig;
 /// Bins of confidence over 0 to 1.
 pub(super) const BINS: usize = 10;
 
+/// By which `results.json` is recognised.
+pub(super) const SCHEMA: &str = "riemla-demo";
+
 /// The result of a demonstration. All but `timing` follows from `config`.
 #[derive(Debug, Clone, Serialize)]
 pub struct DemoResult {

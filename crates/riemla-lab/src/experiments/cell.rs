@@ -9,13 +9,15 @@ use std::time::Instant;
 use rayon::prelude::*;
 use riemla::Control;
 use riemla::posterior::{Draw, Posterior};
+use riemla_files::identity::differences;
 use riemla_files::samples::{SAMPLES_FILE, SavedSamples, read_samples, write_samples};
-use riemla_files::{RunInfo, SampleStore};
+use riemla_files::{Origin, RunInfo, SampleStore};
 
 use super::layout::{CellPaths, make_parent, remove};
 use super::{ExperimentError, Result};
 use crate::strength::{FoundStrength, Settled, settle};
 use crate::watch::Watch;
+use crate::workflow::sample::damage;
 
 /// Draws and how they came about.
 pub struct Drawn {
@@ -41,6 +43,8 @@ pub struct Wanted<'a> {
     pub seed: u64,
     /// How many.
     pub samples: u64,
+    /// What they depend on besides method, settings and seed.
+    pub origin: &'a Origin,
     /// Set by Ctrl-C.
     pub stop: &'a AtomicBool,
     /// Told of every draw.
@@ -50,15 +54,20 @@ pub struct Wanted<'a> {
 /// Takes the draws that are missing and returns all.
 pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
     make_parent(&wanted.paths.calibration)?;
+    let run_of = |posterior: &Posterior| {
+        let dim = posterior.gaussian().theta().len();
+        RunInfo::new(posterior.config().clone(), wanted.seed, dim, wanted.origin.clone())
+    };
+    let search = run_of(&posterior);
     let Settled { posterior, found } =
-        match settle(posterior, wanted.seed, &wanted.paths.calibration, wanted.stop) {
+        match settle(posterior, &search, &wanted.paths.calibration, wanted.stop) {
             Err(ExperimentError::Library(riemla::Error::Stopped { .. })) => {
                 return Err(ExperimentError::Interrupted);
             }
             settled => settled?,
         };
     let strength = posterior.config().fixed_strength();
-    let run = RunInfo::new(posterior.config().clone(), wanted.seed, posterior.gaussian().theta());
+    let run = run_of(&posterior);
     let mut drawn = Drawn {
         draws: Vec::new(),
         failed: Vec::new(),
@@ -67,16 +76,15 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
         found,
         stopped: false,
     };
-    if let Some(finished) = finished(wanted.paths, &run)? {
-        if finished.len() as u64 >= wanted.samples {
-            drawn.draws = finished;
-            drawn.draws.truncate(wanted.samples as usize);
-            return Ok(drawn);
-        }
-        continue_from(wanted.paths, &run, &finished)?;
+    let finished = finished(wanted.paths, &run)?;
+    if let Some(finished) = finished.filter(|draws| draws.len() as u64 >= wanted.samples) {
+        drawn.draws = finished;
+        drawn.draws.truncate(wanted.samples as usize);
+        return Ok(drawn);
     }
     make_parent(&wanted.paths.log)?;
-    let mut store = SampleStore::open(&wanted.paths.log, &run)?;
+    let mut store = SampleStore::continue_set(&wanted.paths.log, &wanted.paths.samples, &run)?;
+    damage(&store, &wanted.paths.log).iter().for_each(|damage| wanted.watch.note(damage));
     let missing = store.missing(wanted.samples);
     (drawn.failed, drawn.stopped) = take(&posterior, wanted, &mut store, &missing)?;
     drawn.draws = store.read_all()?;
@@ -148,18 +156,12 @@ fn finished(paths: &CellPaths, run: &RunInfo) -> Result<Option<Vec<Draw>>> {
         return Ok(None);
     }
     let SavedSamples { run: found, draws } = read_samples(&paths.samples)?;
-    if found != *run {
-        let what = "settings of the draws, or the weights they start from".into();
+    let differences = differences(&found, run);
+    if !differences.is_empty() {
+        let what = differences.join("; ");
         return Err(ExperimentError::Changed { file: paths.samples.clone(), what });
     }
     Ok(Some(draws))
-}
-
-/// Begins a log with the draws of a finished set, to add more.
-fn continue_from(paths: &CellPaths, run: &RunInfo, draws: &[Draw]) -> Result<()> {
-    make_parent(&paths.log)?;
-    let mut store = SampleStore::open(&paths.log, run)?;
-    Ok(draws.iter().try_for_each(|draw| store.append(draw))?)
 }
 
 /// Puts the set in place of the log: in the order of indices, whatever the threads did.

@@ -1,7 +1,6 @@
 //! Runs experiments: train, approximate, draw, score, write down.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::cell::{self, Drawn, Wanted};
@@ -100,7 +99,7 @@ impl Run<'_> {
         match result {
             Ok(()) | Err(ExperimentError::Interrupted) => Ok(()),
             // Nothing can be kept any more.
-            Err(error @ ExperimentError::File(_)) => Err(error),
+            Err(error @ ExperimentError::File(riemla_files::Error::Io { .. })) => Err(error),
             Err(error) => {
                 self.watch.note(&format!("{what}: {error}"));
                 self.outcome.failures.push(format!("{what}: {error}"));
@@ -130,8 +129,8 @@ impl Run<'_> {
             let rows = rows(problem, &loaded, seed)?;
             let fit = fit::fit(&self.request.out, problem, &rows, seed, self.stop, self.watch)?;
             for prior in self.priors(experiment) {
-                let laplace = Arc::new(fit.laplace(problem, &rows, prior)?);
-                let fitted = Fitted { ready: &ready, rows: &rows, fit: &fit, laplace };
+                let laplace = fit.laplace(problem, &rows, prior)?;
+                let fitted = Fitted::new(&ready, &rows, &fit, laplace);
                 self.prior(&fitted, seed, prior)?;
             }
         }
@@ -178,6 +177,7 @@ impl Run<'_> {
                 && record.samples + record.failed >= wanted
                 && record.config == *problem
                 && record.bins.is_none_or(|bins| bins == experiment.bins)
+                && record.riemla_version == env!("CARGO_PKG_VERSION")
         };
         self.records.get(key).is_some_and(complete)
     }
@@ -189,7 +189,8 @@ impl Run<'_> {
             if self.stopped() {
                 return Err(ExperimentError::Interrupted);
             }
-            if self.is_done(experiment, problem, &key) {
+            let same = |record: &RunRecord| record.made_from == fitted.made_from;
+            if self.is_done(experiment, problem, &key) && self.records.get(&key).is_some_and(same) {
                 if key.method.is_riemannian() {
                     (0..experiment.samples).for_each(|_| self.watch.step());
                 }
@@ -209,7 +210,8 @@ impl Run<'_> {
         let paths = CellPaths::new(&self.request.out, &key.problem, key.seed, key.prior, pair);
         let quiet = crate::watch::Silent;
         let watch = if key.method.is_riemannian() { self.watch } else { &quiet };
-        let wanted = Wanted { paths: &paths, seed: key.seed, samples, stop: self.stop, watch };
+        let origin = &fitted.made_from.draws;
+        let wanted = Wanted { paths: &paths, seed: key.seed, samples, origin, stop: self.stop, watch };
         let mut drawn = cell::draws(fitted.posterior(&key)?, &wanted)?;
         // Draws that were there before were timed then.
         let before = self.records.get(&key).and_then(|record| record.draws.seconds_per_sample);

@@ -31,6 +31,24 @@ pub enum ExperimentError {
         .0.display()
     )]
     NotEmpty(PathBuf),
+    /// The output directory holds something that no run put there.
+    #[error(
+        "{} holds files that riemla reproduce did not write; choose a new or empty directory with --out",
+        .0.display()
+    )]
+    Foreign(PathBuf),
+    /// An input in the directory where results are written.
+    #[error(
+        "{} is in {}, where results would replace it; copy it elsewhere, or choose another directory with --out",
+        input.display(),
+        out.display()
+    )]
+    InputInside {
+        /// The output directory.
+        out: PathBuf,
+        /// The input in it.
+        input: PathBuf,
+    },
     /// A directory without results.
     #[error(
         "there are no results in {}: neither runs.jsonl nor results.csv; name the directory of a run (--out)",

@@ -10,7 +10,9 @@ use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 use riemla::posterior::{NetworkOutputs, Outputs as _};
 use riemla::train::{self, Schedule, TrainReport, TrainStatus};
-use riemla_files::{Existing, Model, TrainingRecord};
+use riemla_files::identity::differences;
+use riemla_files::json::FORMAT_VERSION;
+use riemla_files::{Digest, Existing, Model, TrainingRecord};
 use serde::{Deserialize, Serialize};
 
 use super::config::{NetworkChoice, Optimizer, Problem, Split, Training};
@@ -34,6 +36,7 @@ pub struct Fit {
 /// Everything that the weights depend on: kept beside them, and compared when they are used again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Key {
+    format_version: u64,
     data: String,
     split: Split,
     standardize: bool,
@@ -41,14 +44,27 @@ struct Key {
     likelihood: Likelihood,
     training: Training,
     seed: u64,
+    riemla_version: String,
+    trained_on: Digest,
 }
 
 impl Key {
-    fn new(problem: &Problem, seed: u64) -> Self {
+    fn new(problem: &Problem, rows: &Rows, seed: u64) -> Self {
         let Problem { data, split, standardize, network, likelihood, training, .. } = problem.clone();
         // Only the test changes with these rows.
         let training = Training { test_rows: None, ..training };
-        Self { data, split, standardize, network, likelihood, training, seed }
+        Self {
+            format_version: FORMAT_VERSION,
+            data,
+            split,
+            standardize,
+            network,
+            likelihood,
+            training,
+            seed,
+            riemla_version: env!("CARGO_PKG_VERSION").into(),
+            trained_on: Digest::of_data(&rows.train),
+        }
     }
 }
 
@@ -69,10 +85,11 @@ pub fn fit(
 ) -> Result<Fit> {
     let directory = directory(out, problem, seed);
     let key_file = directory.with_extension("json");
-    let key = Key::new(problem, seed);
+    let key = Key::new(problem, rows, seed);
     if let Some(found) = read_json::<Key>(&key_file)? {
-        if found != key {
-            let what = format!("training of {}", problem.name);
+        let differences = differences(&found, &key);
+        if !differences.is_empty() {
+            let what = format!("training of {}: {}", problem.name, differences.join("; "));
             return Err(ExperimentError::Changed { file: key_file, what });
         }
         let model = Model::read(&directory)?;
@@ -130,6 +147,7 @@ fn train_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Re
         gradient_norm: gradient.iter().map(|g| g * g).sum::<f64>().sqrt(),
         iterations: report.iterations,
         status: format!("{:?}", report.status),
+        data: Some(Digest::of_data(&rows.train)),
         held_out: None,
     };
     Ok(Fit { network: loss.network().clone(), loss, theta, training })

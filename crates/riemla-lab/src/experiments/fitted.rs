@@ -5,11 +5,12 @@ use std::sync::Arc;
 use riemla::curvature::Laplace;
 use riemla::objective::Likelihood;
 use riemla::posterior::{Posterior, PosteriorConfig};
+use riemla_files::{Digest, FittedTo, Origin};
 
 use super::cell::Drawn;
 use super::config::Problem;
 use super::fit::Fit;
-use super::record::{CellKey, DrawSummary, ModelSummary, RunRecord};
+use super::record::{CellKey, DrawSummary, MadeFrom, ModelSummary, RunRecord};
 use super::rows::Rows;
 use super::score::{Predictor, Score};
 use super::{Experiment, Result};
@@ -34,9 +35,23 @@ pub struct Fitted<'a> {
     pub fit: &'a Fit,
     /// The approximation under this prior.
     pub laplace: Arc<Laplace>,
+    /// What draws from it and their scores depend on.
+    pub made_from: MadeFrom,
 }
 
-impl Fitted<'_> {
+impl<'a> Fitted<'a> {
+    /// Under the prior of `laplace`.
+    pub fn new(ready: &'a Ready<'a>, rows: &'a Rows, fit: &'a Fit, laplace: Laplace) -> Self {
+        let data = FittedTo::new(&rows.train, rows.validation.as_ref());
+        let strange = ready.strange.iter().map(|(_, inputs)| Digest::of_numbers([inputs.as_slice()]));
+        let made_from = MadeFrom {
+            draws: Origin::new(fit.network.spec(), &laplace, data),
+            test: Digest::of_data(&rows.test),
+            out_of_distribution: strange.collect(),
+        };
+        Self { ready, rows, fit, laplace: Arc::new(laplace), made_from }
+    }
+
     /// The posterior of a key.
     pub fn posterior(&self, key: &CellKey) -> Result<Posterior> {
         let config = PosteriorConfig {
@@ -94,6 +109,7 @@ impl Fitted<'_> {
                 training: self.fit.training.clone(),
             },
             found_strength: drawn.found,
+            made_from: self.made_from.clone(),
             key,
         }
     }

@@ -5,6 +5,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use riemla_files::atomic::write_file;
+use riemla_files::json::{self, FORMAT_VERSION};
+use riemla_files::ours::is_described;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -50,14 +52,40 @@ pub fn slug(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-/// Makes the output directory; one that holds something is refused unless `resume`.
-pub fn prepare(out: &Path, resume: bool) -> Result<()> {
+/// Says that a directory is one of results, so that only such a directory is continued.
+const MARK: &str = "riemla.json";
+
+#[derive(Serialize)]
+struct Mark {
+    format_version: u64,
+    riemla_version: &'static str,
+    content: &'static str,
+}
+
+/// Makes the output directory; one that holds something is refused unless `resume` and an earlier run
+/// made it. Files with the names of results are replaced there, so none of `inputs` may be in it.
+pub fn prepare(out: &Path, resume: bool, inputs: &[&Path]) -> Result<()> {
     fs::create_dir_all(out).map_err(ExperimentError::io(out, "make this directory"))?;
     let mut entries = fs::read_dir(out).map_err(ExperimentError::io(out, "list it"))?;
-    if !resume && entries.next().is_some() {
-        return Err(ExperimentError::NotEmpty(out.into()));
+    if entries.next().is_some() {
+        if !is_described(&out.join(MARK)) {
+            return Err(ExperimentError::Foreign(out.into()));
+        }
+        if !resume {
+            return Err(ExperimentError::NotEmpty(out.into()));
+        }
     }
-    Ok(())
+    let place = out.canonicalize().map_err(ExperimentError::io(out, "find it"))?;
+    let inside = |input: &&&Path| input.canonicalize().is_ok_and(|input| input.starts_with(&place));
+    if let Some(input) = inputs.iter().find(inside) {
+        return Err(ExperimentError::InputInside { out: out.into(), input: input.into() });
+    }
+    let mark = Mark {
+        format_version: FORMAT_VERSION,
+        riemla_version: env!("CARGO_PKG_VERSION"),
+        content: "results of riemla reproduce",
+    };
+    write_json(&out.join(MARK), &mark)
 }
 
 /// Makes the directory of a file.
@@ -76,48 +104,29 @@ pub fn write_text(path: &Path, text: &str) -> Result<()> {
     Ok(write_file(path, |writer| writer.write_all(text.as_bytes()))?)
 }
 
+/// What to do about a file of the output directory that is damaged.
+const REMEDY: &str = "remove it and run again with --resume";
+
 /// Writes a value as JSON in one step.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| ExperimentError::Damaged { file: path.into(), message: error.to_string() })?;
-    write_text(path, &(text + "\n"))
+    make_parent(path)?;
+    Ok(json::write_json(path, value)?)
 }
 
 /// Writes values as lines of JSON in one step.
 pub fn write_lines(path: &Path, values: &[impl Serialize]) -> Result<()> {
-    let lines = values.iter().map(|value| serde_json::to_string(value).map(|line| line + "\n"));
-    let text = lines
-        .collect::<std::result::Result<String, _>>()
-        .map_err(|error| ExperimentError::Damaged { file: path.into(), message: error.to_string() })?;
-    write_text(path, &text)
+    make_parent(path)?;
+    Ok(json::write_json_lines(path, values)?)
 }
 
 /// Reads lines of JSON; none if the file is not there.
 pub fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(ExperimentError::io(path, "read it")(error)),
-    };
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| ExperimentError::Damaged {
-            file: path.into(),
-            message: format!("line {}: {error}", number + 1),
-        })
-    };
-    text.lines().enumerate().map(parse).collect()
+    if path.exists() { Ok(json::read_json_lines(path, REMEDY)?) } else { Ok(Vec::new()) }
 }
 
 /// Reads a value, if the file is there.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(ExperimentError::io(path, "read it")(error)),
-    };
-    serde_json::from_str(&text)
-        .map(Some)
-        .map_err(|error| ExperimentError::Damaged { file: path.into(), message: error.to_string() })
+    Ok(if path.exists() { Some(json::read_json(path, REMEDY)?) } else { None })
 }
 
 /// Removes a file, if it is there.

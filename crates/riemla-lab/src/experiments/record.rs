@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use riemla::geometry::{Counters, Status};
 use riemla::posterior::Draw;
-use riemla_files::TrainingRecord;
+use riemla_files::{Digest, Origin, TrainingRecord};
 use serde::{Deserialize, Serialize};
 
 use super::cell::Drawn;
@@ -30,6 +30,17 @@ pub struct CellKey {
     pub setting: Setting,
     /// The method.
     pub method: MethodName,
+}
+
+/// What the scores of a line depend on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MadeFrom {
+    /// What the draws depend on.
+    pub draws: Origin,
+    /// The rows of the test.
+    pub test: Digest,
+    /// Data that a model should find strange.
+    pub out_of_distribution: Vec<Digest>,
 }
 
 /// One line of `runs.jsonl`.
@@ -61,6 +72,8 @@ pub struct RunRecord {
     pub model: ModelSummary,
     /// How the strength was found, if by a rule.
     pub found_strength: Option<FoundStrength>,
+    /// What all of this depends on.
+    pub made_from: MadeFrom,
 }
 
 /// What the draws of a posterior are like.

@@ -77,14 +77,22 @@ impl<'a> Run<'a> {
     /// All that numbers of a target depend on.
     fn made_with(&self, target: serde_json::Value) -> serde_json::Value {
         let TruthPlan { samples, members, seed, chains, .. } = &self.request.plan;
-        json!({ "target": target, "seed": seed, "samples": samples, "members": members, "chains": chains })
+        let version = env!("CARGO_PKG_VERSION");
+        json!({
+            "target": target,
+            "seed": seed,
+            "samples": samples,
+            "members": members,
+            "chains": chains,
+            "riemla_version": version,
+        })
     }
 
     /// A failure of one part is written down and does not stop the others.
     fn keep_going(&mut self, what: &str, result: Result<()>) -> Result<()> {
         match result {
             Ok(()) | Err(ExperimentError::Interrupted) => Ok(()),
-            Err(error @ ExperimentError::File(_)) => Err(error),
+            Err(error @ ExperimentError::File(riemla_files::Error::Io { .. })) => Err(error),
             Err(error) => {
                 self.watch.note(&format!("{what}: {error}"));
                 self.outcome.failures.push(format!("{what}: {error}"));

@@ -4,13 +4,11 @@ use std::path::Path;
 
 use riemla::posterior::{Draw, Posterior, SampleSet, warnings};
 use riemla_files::atomic::write_file;
+use riemla_files::ours::DIAGNOSTICS_FILE;
 use serde::Serialize;
 
 use super::error::Result;
 use super::samplers::ChainSummary;
-
-/// Name of the table in the directory of a set.
-pub const FILE: &str = "diagnostics.csv";
 
 /// What can be said about a set of draws.
 #[derive(Debug, Clone)]
@@ -68,7 +66,7 @@ impl Diagnosis {
 
 /// Writes the table of draws.
 pub(super) fn write_table(directory: &Path, head: &str, lines: &str) -> Result<()> {
-    Ok(write_file(&directory.join(FILE), |writer| {
+    Ok(write_file(&directory.join(DIAGNOSTICS_FILE), |writer| {
         use std::io::Write as _;
         writeln!(writer, "{head}")?;
         writer.write_all(lines.as_bytes())

@@ -8,8 +8,9 @@ use riemla::posterior::{Method, NetworkOutputs, PosteriorConfig};
 use riemla::predict;
 use riemla::random::{Purpose, stream};
 use riemla_files::encoding::Encoding;
+use riemla_files::identity::differences;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
-use riemla_files::{RunConfig, SavedPosterior};
+use riemla_files::{Origin, RunConfig, SavedPosterior};
 
 use super::error::{Result, WorkflowError};
 use super::predictor::Predictor;
@@ -77,6 +78,7 @@ pub fn drawn(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Dra
     let set = directory.join(SAMPLES_DIRECTORY).join(name);
     if set.join(SAMPLES_FILE).is_file() {
         let samples = read_samples(&set)?;
+        check_belongs(saved, &set, &samples.run.depends_on)?;
         let thetas = samples.draws.into_iter().map(|draw| draw.theta).collect();
         return Ok(DrawnSet { config: samples.run.config, seed: samples.run.seed, thetas });
     }
@@ -92,6 +94,20 @@ pub fn drawn(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Dra
             listed(&set_names(directory)?)
         ))),
     }
+}
+
+/// An error unless draws were made from this posterior, by whatever version.
+fn check_belongs(saved: &SavedPosterior, set: &Path, found: &Origin) -> Result<()> {
+    let now = Origin { riemla_version: found.riemla_version.clone(), ..saved.origin() };
+    let differences = differences(found, &now);
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(WorkflowError::unfit(format!(
+        "the draws in {} are not of this posterior: {}; remove them and draw again with `riemla sample`",
+        set.display(),
+        differences.join("; ")
+    )))
 }
 
 fn listed(names: &[String]) -> String {

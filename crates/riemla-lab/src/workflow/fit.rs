@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig};
 use riemla::nn::Network;
-use riemla::objective::{NetworkLoss, Prior};
-use riemla_files::{HeldOut, Model, SavedPosterior, TrainingData};
+use riemla::objective::{NetworkLoss, Objective as _, Prior};
+use riemla::posterior::{NEWTON_SHARE, Warning};
+use riemla_files::{Digest, FittedTo, Model, SavedPosterior, TrainingData};
 
 use super::error::{Result, WorkflowError};
 use super::input::DataFiles;
@@ -25,6 +26,8 @@ pub struct FitConfig {
     pub memory: Option<u64>,
     /// Keep the encoded data in the posterior, so that geodesics need no other file.
     pub keep_data: bool,
+    /// Fit to all rows of the data even if the model was not trained on them.
+    pub other_data: bool,
 }
 
 /// A posterior and what was noticed on the way.
@@ -35,20 +38,20 @@ pub struct Fitted {
     /// Rows it was fitted to, and rows held out as in training.
     pub rows: (usize, usize),
     /// What the user should know.
-    pub notes: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// Fits a Laplace approximation at the weights of a model.
 ///
-/// Rows that training held out are held out again if the data are the same.
+/// Rows that training held out are held out again; other data are refused unless asked for.
 pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<Fitted> {
     let network = Arc::new(Network::new(&model.network)?);
     let laplace = &config.laplace;
     let needed = check_fit(&network, laplace.structure, &laplace.subset, config.memory)?;
     watch.note(&format!("memory: about {}", super::memory::in_words(needed)));
     watch.begin("reading the data", 0);
-    let mut notes = Vec::new();
-    let data = training_data(&model, &config.data, &mut notes)?;
+    let mut warnings = Vec::new();
+    let data = data_for_fit(&model, config, &mut warnings)?;
     watch.begin("Laplace approximation", 0);
     let prior = Prior::new(&model.prior_precision, &network)?;
     let loss = NetworkLoss::new(network, data.train.clone(), model.likelihood, prior)?;
@@ -60,19 +63,78 @@ pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watc
         return Err(WorkflowError::Interrupted);
     }
     let rows = (data.train.len(), data.validation.as_ref().map_or(0, |data| data.len()));
+    warnings.extend(no_minimum(&laplace, &loss)?);
+    let fitted_to = FittedTo::from(&data);
     let data = config.keep_data.then_some(data);
-    let posterior = SavedPosterior { model, config: config.laplace.clone(), laplace, data };
-    Ok(Fitted { posterior, rows, notes })
+    let posterior = SavedPosterior { model, config: config.laplace.clone(), laplace, data, fitted_to };
+    Ok(Fitted { posterior, rows, warnings })
 }
 
-/// The data in the parts that training made of them; all of them, if they are other data.
-pub(super) fn training_data(
-    model: &Model,
-    files: &DataFiles,
-    notes: &mut Vec<String>,
-) -> Result<TrainingData> {
+/// Data for a fit, and what is known about them.
+pub(super) enum KnownData {
+    /// Those of the training, in the parts that it made of them.
+    Same(TrainingData),
+    /// All of them; nothing is known of the training.
+    Unknown(TrainingData),
+    /// All of them; training had others, as the text says.
+    Other(TrainingData, String),
+}
+
+/// Reads data and compares them with those of the training.
+pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<String>) -> Result<KnownData> {
     let data = files.labelled(model, notes)?;
-    let held_out = model.training.as_ref().and_then(|training| training.held_out);
-    let parts = held_out.and_then(|held_out: HeldOut| held_out.split(&data));
-    Ok(parts.unwrap_or(TrainingData { train: data, validation: None }))
+    let known = model.training.as_ref().and_then(|training| Some((training, training.data.as_ref()?)));
+    let Some((training, digest)) = known else {
+        return Ok(KnownData::Unknown(TrainingData { train: data, validation: None }));
+    };
+    let parts = match &training.held_out {
+        Some(held_out) => held_out.split(&data),
+        None => Some(TrainingData { train: data.clone(), validation: None }),
+    };
+    if let Some(parts) = parts.filter(|parts| Digest::of_data(&parts.train) == *digest) {
+        return Ok(KnownData::Same(parts));
+    }
+    let (now, held_out) = (data.len(), training.held_out.map_or(0, |held_out| held_out.rows));
+    let then = training.samples + held_out;
+    let difference = if now == then {
+        "as many rows, but other values".to_string()
+    } else {
+        format!("{now} rows instead of {then}")
+    };
+    let danger = match held_out {
+        0 => String::new(),
+        rows => format!(", and the {rows} rows that training held out cannot be told from the others"),
+    };
+    let difference = format!("{difference}{danger}");
+    Ok(KnownData::Other(TrainingData { train: data, validation: None }, difference))
+}
+
+/// The data of a fit; data that the model was not trained on only if that is asked for.
+fn data_for_fit(model: &Model, config: &FitConfig, notes: &mut Vec<String>) -> Result<TrainingData> {
+    match training_data(model, &config.data, notes)? {
+        KnownData::Same(data) | KnownData::Unknown(data) => Ok(data),
+        KnownData::Other(data, _) if config.other_data => Ok(data),
+        KnownData::Other(_, difference) => Err(WorkflowError::unfit(format!(
+            "{} is not what the model was trained on: {difference}; give the data of the training, train again, or fit \
+             to all rows of these with --other-data",
+            config.data.data.display()
+        ))),
+    }
+}
+
+/// What a user should know about weights that are no minimum of the loss on the data of the fit.
+fn no_minimum(laplace: &Laplace, loss: &NetworkLoss) -> Result<Option<String>> {
+    let mut gradient = vec![0.0; laplace.gaussian.theta().len()];
+    laplace.loss(loss)?.value_and_gradient(laplace.gaussian.theta(), &mut gradient);
+    let gradient = laplace.gaussian.subset().gather(&gradient);
+    let mut step = gradient.clone();
+    laplace.gaussian.precision().solve(&mut step);
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let (decrement, scale) = (0.5 * product(&gradient, &step), 0.5 * gradient.len() as f64);
+    let small = decrement <= (NEWTON_SHARE * scale).max(1.0);
+    let gradient_norm = product(&gradient, &gradient).sqrt();
+    Ok((!small).then(|| {
+        let warning = Warning::NotAMinimum { decrement, scale, gradient_norm };
+        format!("{warning}; are these the data that the model was trained on?")
+    }))
 }

@@ -95,6 +95,7 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
             gradient_norm: f64::NAN,
             iterations: 0,
             status: "unknown".into(),
+            data: None,
             held_out: None,
         }),
         theta,

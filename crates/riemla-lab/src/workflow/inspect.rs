@@ -200,7 +200,7 @@ fn log(path: &Path) -> Result<Description> {
             ("draws", json!(found.draws)),
             ("weights", json!(found.run.dim)),
             ("seed", json!(found.run.seed)),
-            ("damaged_bytes", json!(found.dropped_bytes)),
+            ("damaged_bytes", json!(found.damaged_bytes)),
         ],
     ))
 }

@@ -16,7 +16,7 @@ mod inspect;
 pub mod memory;
 pub mod predict;
 pub mod predictor;
-mod sample;
+pub(crate) mod sample;
 mod samplers;
 pub mod scores;
 mod train;

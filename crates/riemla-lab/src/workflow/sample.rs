@@ -8,23 +8,18 @@ use std::time::{Duration, Instant};
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss};
+use riemla_files::identity::differences;
+pub use riemla_files::ours::SAMPLES_DIRECTORY;
+use riemla_files::ours::{LOG_FILE, check_set};
 use riemla_files::samples::write_samples;
-use riemla_files::{RunConfig, RunInfo, SampleStore, SavedPosterior, TrainingData};
+use riemla_files::{FittedTo, InUse, RunConfig, RunInfo, SampleStore, SavedPosterior, TrainingData};
 
 use super::diagnostics::Diagnosis;
 use super::error::{Result, WorkflowError};
-use super::fit::training_data;
+use super::fit::{KnownData, training_data};
 use super::input::DataFiles;
 use super::samplers::{Keeper, sampler};
 use crate::watch::Watch;
-
-/// Where the sets of draws are in a posterior directory.
-pub const SAMPLES_DIRECTORY: &str = "samples";
-/// The log of draws in the directory of a set.
-pub const LOG_FILE: &str = "draws.log";
-
-/// The strength that a rule found, beside the log.
-pub(super) const STRENGTH_FILE: &str = "calibration.json";
 
 /// What is asked of a sampling.
 #[derive(Debug, Clone)]
@@ -96,14 +91,20 @@ pub fn sample(
 ) -> Result<Sampled> {
     let begun = Instant::now();
     watch.begin("reading the posterior", 0);
+    check_posterior(directory)?;
+    let _in_use = InUse::claim(directory)?;
     let saved = read_posterior(directory)?;
     let config = &config.for_model(&saved);
     let set = directory.join(SAMPLES_DIRECTORY).join(config.set_name());
-    let sampler = sampler(saved, config)?;
-    let run = RunInfo::new(sampler.config(), config.seed, sampler.theta());
+    let data = data_of(&saved, config.data.as_ref())?;
+    let (dim, origin) = (saved.laplace.gaussian.theta().len(), saved.origin());
+    let sampler = sampler((saved, data), config)?;
+    let run = RunInfo::new(sampler.config(), config.seed, dim, origin);
+    check_set(&set)?;
     std::fs::create_dir_all(&set).map_err(io(&set, "make it"))?;
-    let store = SampleStore::open(&set.join(LOG_FILE), &run)?;
+    let store = SampleStore::continue_set(&set.join(LOG_FILE), &set, &run)?;
     let before = store.len();
+    let damage = damage(&store, &set.join(LOG_FILE));
     let store = Mutex::new(store);
     let (finished, out_of_time) = until(config.seconds, stop, |halt| {
         let keeper = Keeper::new(&store, (&set, config.samples), halt, watch);
@@ -118,23 +119,41 @@ pub fn sample(
     }
     write_samples(&set, &run, &draws)?;
     watch.begin("checking the draws", 0);
-    let diagnosis = finished.diagnose(&set, &draws)?;
+    let mut diagnosis = finished.diagnose(&set, &draws)?;
+    diagnosis.warnings.extend(damage);
     let (asked, seed) = (config.samples, config.seed);
     let seconds = begun.elapsed().as_secs_f64();
     let draws = (draws.len(), new.min(draws.len()));
     Ok(Sampled { directory: set, draws, asked, seed, diagnosis, out_of_time, seconds })
 }
 
+/// What was lost of a log, in words.
+pub(crate) fn damage(store: &SampleStore, path: &Path) -> Option<String> {
+    let bytes = store.damaged_bytes();
+    (bytes > 0).then(|| {
+        format!(
+            "{} was damaged: {bytes} bytes of draws could not be read; draws that were asked for were drawn again, to \
+             the same values; check the disk",
+            path.display()
+        )
+    })
+}
+
 /// Reads a posterior directory, or says how to make one.
 pub fn read_posterior(directory: &Path) -> Result<SavedPosterior> {
-    if !directory.join(riemla_files::posterior::POSTERIOR_FILE).is_file() {
-        return Err(WorkflowError::NotA {
-            path: directory.into(),
-            expected: "posterior directory",
-            remedy: "make one with `riemla fit model/ --data train.csv --out posterior/`",
-        });
-    }
+    check_posterior(directory)?;
     Ok(SavedPosterior::read(directory)?)
+}
+
+fn check_posterior(directory: &Path) -> Result<()> {
+    if directory.join(riemla_files::posterior::POSTERIOR_FILE).is_file() {
+        return Ok(());
+    }
+    Err(WorkflowError::NotA {
+        path: directory.into(),
+        expected: "posterior directory",
+        remedy: "make one with `riemla fit model/ --data train.csv --out posterior/`",
+    })
 }
 
 pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> WorkflowError + use<> {
@@ -148,16 +167,30 @@ pub(super) fn loss_of(saved: &SavedPosterior, train: &Dataset) -> Result<Network
     Ok(NetworkLoss::new(network, train.clone(), saved.laplace.likelihood, saved.laplace.prior.clone())?)
 }
 
-/// The data of a saved posterior, or those given.
-pub(super) fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Result<TrainingData> {
-    match (given, &saved.data) {
-        // What there is to say about these data was said by the fit.
-        (Some(files), _) => training_data(&saved.model, files, &mut Vec::new()),
-        (None, Some(data)) => Ok(data.clone()),
-        (None, None) => Err(WorkflowError::unfit(
-            "the posterior was saved without its data: give the training data with --data",
-        )),
+/// The data of a saved posterior, or those given, which must be the same.
+fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Result<TrainingData> {
+    let Some(files) = given else {
+        return saved.data.clone().ok_or_else(|| {
+            WorkflowError::unfit(
+                "the posterior was saved without its data: give the training data with --data",
+            )
+        });
+    };
+    // What there is to say about these data was said by the fit.
+    let data = match training_data(&saved.model, files, &mut Vec::new())? {
+        KnownData::Same(data) | KnownData::Unknown(data) | KnownData::Other(data, _) => data,
+    };
+    let differences = differences(&saved.fitted_to, &FittedTo::from(&data));
+    if differences.is_empty() {
+        return Ok(data);
     }
+    let remedy =
+        if saved.data.is_some() { "leave out --data: the posterior holds its data" } else { "give those" };
+    Err(WorkflowError::unfit(format!(
+        "{} holds other data than the posterior was fitted to ({}): {remedy}, or fit again with `riemla fit`",
+        files.data.display(),
+        differences.join("; ")
+    )))
 }
 
 /// Runs `work` with a flag that is set once the user stops or the seconds are over; tells whether

@@ -11,7 +11,9 @@ use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
 use riemla::train::{Recipe, TrainReport, TrainStatus};
 use riemla_files::encoding::Tally;
-use riemla_files::{Encoding, EncodingOptions, HeldOut, Model, Table, Task, TrainingData, TrainingRecord};
+use riemla_files::{
+    Digest, Encoding, EncodingOptions, HeldOut, Model, Table, Task, TrainingData, TrainingRecord,
+};
 use serde::Serialize;
 
 use super::error::{Result, WorkflowError};
@@ -138,6 +140,7 @@ pub fn train(config: &TrainConfig, stop: &AtomicBool, watch: &dyn Watch) -> Resu
             gradient_norm: report.gradient_norm,
             iterations: run.evaluations,
             status: status(report.status).into(),
+            data: Some(Digest::of_data(&prepared.data.train)),
             held_out: prepared.held_out,
         }),
         encoding: prepared.encoding,

@@ -4,12 +4,11 @@ mod columns;
 mod writer;
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use riemla_files::encoding::Tally;
 use riemla_files::table::read_table_from;
-use riemla_files::{CsvReader, Format, Model, Table};
+use riemla_files::{CsvReader, Format, Model, OutputFile, Table};
 
 use super::error::{Result, WorkflowError};
 use super::input::DataFiles;
@@ -124,11 +123,11 @@ pub fn predict_to_file(
     predictor: &Predictor,
     model: &Model,
     config: &PredictConfig,
-    path: &Path,
+    output: &OutputFile,
     control: (&AtomicBool, &dyn Watch),
 ) -> Result<Predicted> {
     let mut outcome = None;
-    let written = riemla_files::atomic::write_file(path, |writer| {
+    let written = output.write(|writer| {
         let predicted = outcome.insert(predict(predictor, model, config, writer, control));
         // Any error will do: it keeps the file from being put in place.
         if predicted.is_ok() { Ok(()) } else { Err(std::io::Error::other("no predictions")) }

@@ -8,7 +8,7 @@ use riemla::Control;
 use riemla::posterior::Draw;
 use riemla::reference::{Ensemble, Reference};
 use riemla::train::TrainStatus;
-use riemla_files::{RunConfig, SavedPosterior};
+use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
 use super::problem::{Problem, write_lines};
 use super::{Finished, Keeper, Sampler};
@@ -31,18 +31,18 @@ struct Drawn {
 
 impl Sampling {
     /// Checks the data.
-    pub(super) fn new(saved: SavedPosterior, settings: Ensemble, config: &SampleConfig) -> Result<Self> {
-        Ok(Self { problem: Problem::new(saved, config)?, settings })
+    pub(super) fn new(
+        posterior: (SavedPosterior, TrainingData),
+        settings: Ensemble,
+        config: &SampleConfig,
+    ) -> Result<Self> {
+        Ok(Self { problem: Problem::new(posterior, config)?, settings })
     }
 }
 
 impl Sampler for Sampling {
     fn config(&self) -> RunConfig {
         Reference::Ensemble(self.settings).into()
-    }
-
-    fn theta(&self) -> &[f64] {
-        self.problem.laplace.gaussian.theta()
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {

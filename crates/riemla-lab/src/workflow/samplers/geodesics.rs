@@ -9,6 +9,7 @@ use riemla::nn::Network;
 use riemla::posterior::{
     Draw, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength,
 };
+use riemla_files::ours::STRENGTH_FILE;
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
 use super::{Finished, Keeper, Sampler};
@@ -16,7 +17,7 @@ use crate::strength::settle;
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::held_out::too_few;
-use crate::workflow::sample::{STRENGTH_FILE, SampleConfig, data_of, loss_of};
+use crate::workflow::sample::{SampleConfig, loss_of};
 
 /// A posterior of the library, before its draws.
 pub(super) struct Geodesics {
@@ -35,11 +36,11 @@ struct Drawn {
 impl Geodesics {
     /// Checks data and settings.
     pub(super) fn new(
-        saved: SavedPosterior,
+        (saved, data): (SavedPosterior, TrainingData),
         settings: &PosteriorConfig,
         config: &SampleConfig,
     ) -> Result<Self> {
-        let TrainingData { train, validation } = data_of(&saved, config.data.as_ref())?;
+        let TrainingData { train, validation } = data;
         if let (Strength::HeldOut { .. }, Some(validation)) = (settings.strength, &validation) {
             check_held_out(&saved, validation)?;
         }
@@ -62,7 +63,7 @@ impl Geodesics {
     fn settled(self, keeper: &Keeper<'_>) -> Result<Posterior> {
         keeper.watch.begin("choosing the strength of the metric", 0);
         let file = keeper.set.join(STRENGTH_FILE);
-        let settled = match settle(self.posterior, self.seed, &file, keeper.halt) {
+        let settled = match settle(self.posterior, &keeper.run(), &file, keeper.halt) {
             Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => {
                 return Err(WorkflowError::Interrupted);
             }
@@ -96,10 +97,6 @@ fn check_held_out(saved: &SavedPosterior, rows: &Dataset) -> Result<()> {
 impl Sampler for Geodesics {
     fn config(&self) -> RunConfig {
         self.settings.clone().into()
-    }
-
-    fn theta(&self) -> &[f64] {
-        self.posterior.gaussian().theta()
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {

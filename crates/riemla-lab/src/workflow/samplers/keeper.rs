@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use riemla::posterior::Draw;
-use riemla_files::SampleStore;
+use riemla_files::{RunInfo, SampleStore};
 
 use crate::watch::Watch;
 use crate::workflow::error::Result;
@@ -37,6 +37,11 @@ impl<'a> Keeper<'a> {
 
     fn store(&self) -> MutexGuard<'_, SampleStore> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the draws have in common.
+    pub fn run(&self) -> RunInfo {
+        self.store().run().clone()
     }
 
     /// Indices of draws that are not there yet.

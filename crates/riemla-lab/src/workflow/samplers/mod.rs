@@ -14,7 +14,7 @@ use std::path::Path;
 
 use riemla::posterior::Draw;
 use riemla::reference::Reference;
-use riemla_files::{RunConfig, SavedPosterior};
+use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
 pub(crate) use keeper::Keeper;
 pub use nuts::{ChainRecord, ChainSummary};
@@ -27,9 +27,6 @@ use super::sample::SampleConfig;
 pub(crate) trait Sampler: Send {
     /// The settings in force, as they are written beside the draws.
     fn config(&self) -> RunConfig;
-
-    /// The trained weights that the draws belong to.
-    fn theta(&self) -> &[f64];
 
     /// Takes the draws that the keeper misses, until it halts.
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>>;
@@ -51,18 +48,21 @@ pub(crate) trait Finished: Send {
     fn diagnose(&self, directory: &Path, draws: &[Draw]) -> Result<Diagnosis>;
 }
 
-/// The sampler of a method.
-pub(crate) fn sampler(saved: SavedPosterior, config: &SampleConfig) -> Result<Box<dyn Sampler>> {
+/// The sampler of a method, for a posterior with its data.
+pub(crate) fn sampler(
+    posterior: (SavedPosterior, TrainingData),
+    config: &SampleConfig,
+) -> Result<Box<dyn Sampler>> {
     Ok(match &config.run {
-        RunConfig::Posterior(settings) => Box::new(geodesics::Geodesics::new(saved, settings, config)?),
+        RunConfig::Posterior(settings) => Box::new(geodesics::Geodesics::new(posterior, settings, config)?),
         RunConfig::Reference(Reference::Nuts(settings)) => {
-            Box::new(nuts::Sampling::new(saved, *settings, config)?)
+            Box::new(nuts::Sampling::new(posterior, *settings, config)?)
         }
         RunConfig::Reference(Reference::Swag(settings)) => {
-            Box::new(swag::Sampling::new(saved, *settings, config)?)
+            Box::new(swag::Sampling::new(posterior, *settings, config)?)
         }
         RunConfig::Reference(Reference::Ensemble(settings)) => {
-            Box::new(ensemble::Sampling::new(saved, *settings, config)?)
+            Box::new(ensemble::Sampling::new(posterior, *settings, config)?)
         }
     })
 }

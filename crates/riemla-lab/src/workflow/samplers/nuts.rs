@@ -11,7 +11,8 @@ use riemla::reference::{
     Chains, Convergence, ESS_LIMIT, FEWEST_DRAWS, Nuts, NutsStep, R_HAT_LIMIT, Reference, Transition, nuts,
 };
 use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
-use riemla_files::{RunConfig, SavedPosterior};
+use riemla_files::ours::CHAINS_FILE;
+use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 use serde::{Deserialize, Serialize};
 
 use super::problem::{Problem, write_lines};
@@ -62,7 +63,8 @@ pub struct ChainSummary {
     pub record: Option<ChainRecord>,
 }
 
-const FILE: &str = "chains.json";
+const REMEDY: &str =
+    "remove it and run the same `riemla sample` again: the chains are run again, to the same draws";
 
 impl ChainRecord {
     fn new(draws: u64, chains: &Chains, settings: &Nuts) -> Self {
@@ -85,8 +87,8 @@ impl ChainRecord {
 
     /// Reads it from the directory of a set, if it is there.
     pub fn read(directory: &Path) -> Result<Option<Self>> {
-        let path = directory.join(FILE);
-        Ok(path.is_file().then(|| read_json(&path)).transpose()?)
+        let path = directory.join(CHAINS_FILE);
+        Ok(path.is_file().then(|| read_json(&path, REMEDY)).transpose()?)
     }
 }
 
@@ -105,16 +107,20 @@ struct Drawn {
 
 impl Sampling {
     /// Checks data, settings and the number of weights.
-    pub(super) fn new(saved: SavedPosterior, settings: Nuts, config: &SampleConfig) -> Result<Self> {
+    pub(super) fn new(
+        posterior: (SavedPosterior, TrainingData),
+        settings: Nuts,
+        config: &SampleConfig,
+    ) -> Result<Self> {
         settings.check()?;
-        let (weights, most) = (saved.laplace.gaussian.subset().len(), config.most_weights);
+        let (weights, most) = (posterior.0.laplace.gaussian.subset().len(), config.most_weights);
         if weights > most {
             return Err(WorkflowError::unfit(format!(
                 "NUTS on {weights} weights would take very long: a draw costs hundreds of gradients, and chains \
                  agree late; fit fewer weights (`riemla fit --subset last-layer`), or allow it with --max-weights {weights}"
             )));
         }
-        Ok(Self { problem: Problem::new(saved, config)?, settings })
+        Ok(Self { problem: Problem::new(posterior, config)?, settings })
     }
 
     /// The trained weights plus a draw of the Gaussian, shortened until the loss is finite.
@@ -132,10 +138,6 @@ impl Sampling {
 impl Sampler for Sampling {
     fn config(&self) -> RunConfig {
         Reference::Nuts(self.settings).into()
-    }
-
-    fn theta(&self) -> &[f64] {
-        self.problem.laplace.gaussian.theta()
     }
 
     /// Chains cannot go on in the middle: they are run again from their starts, with the same bits, and
@@ -186,7 +188,7 @@ impl Finished for Drawn {
         let record = match self.chains.as_ref().filter(known) {
             Some(chains) => {
                 let record = ChainRecord::new(draws.len() as u64, chains, &self.settings);
-                write_json(&directory.join(FILE), &record)?;
+                write_json(&directory.join(CHAINS_FILE), &record)?;
                 self.write_lines(directory, draws, chains)?;
                 Some(record)
             }

@@ -9,7 +9,7 @@ use riemla_files::{SavedPosterior, TrainingData};
 
 use crate::workflow::diagnostics::{Summary, write_table};
 use crate::workflow::error::Result;
-use crate::workflow::sample::{SampleConfig, data_of, loss_of};
+use crate::workflow::sample::{SampleConfig, loss_of};
 
 /// A loss with its data and trained weights.
 pub(super) struct Problem {
@@ -26,8 +26,8 @@ pub(super) struct Look {
 
 impl Problem {
     /// The loss under prior and noise of the fit.
-    pub(super) fn new(saved: SavedPosterior, config: &SampleConfig) -> Result<Self> {
-        let TrainingData { train, .. } = data_of(&saved, config.data.as_ref())?;
+    pub(super) fn new((saved, data): (SavedPosterior, TrainingData), config: &SampleConfig) -> Result<Self> {
+        let TrainingData { train, .. } = data;
         let loss = loss_of(&saved, &train)?;
         Ok(Self { loss, laplace: saved.laplace, seed: config.seed })
     }

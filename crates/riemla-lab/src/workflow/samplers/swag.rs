@@ -6,7 +6,7 @@ use riemla::Control;
 use riemla::posterior::{Draw, VIRIAL_SLACK};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{Reference, Swag, swag};
-use riemla_files::{RunConfig, SavedPosterior};
+use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
 use super::problem::{Problem, write_lines};
 use super::{Finished, Keeper, Sampler};
@@ -26,8 +26,12 @@ struct Drawn(Problem);
 impl Sampling {
     /// Checks data and settings. At most half of the rows go into a batch: with all of them the descent
     /// would have no noise.
-    pub(super) fn new(saved: SavedPosterior, mut settings: Swag, config: &SampleConfig) -> Result<Self> {
-        let problem = Problem::new(saved, config)?;
+    pub(super) fn new(
+        posterior: (SavedPosterior, TrainingData),
+        mut settings: Swag,
+        config: &SampleConfig,
+    ) -> Result<Self> {
+        let problem = Problem::new(posterior, config)?;
         settings.batch_size = settings.batch_size.min((problem.loss.data().len() / 2).max(1));
         settings.check()?;
         Ok(Self { problem, settings })
@@ -37,10 +41,6 @@ impl Sampling {
 impl Sampler for Sampling {
     fn config(&self) -> RunConfig {
         Reference::Swag(self.settings).into()
-    }
-
-    fn theta(&self) -> &[f64] {
-        self.problem.laplace.gaussian.theta()
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
