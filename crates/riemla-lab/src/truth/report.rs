@@ -7,8 +7,8 @@ use super::figures;
 use super::plan::{PLAN_FILE, TruthPlan};
 use super::record::{TruthRecord, TruthRecords, records_file, truth_csv, truth_of};
 use crate::experiments::layout::write_text;
-use crate::experiments::report::document::{self, Block, Section, TextTable};
 use crate::experiments::{ExperimentError, Result};
+use crate::report::{Report, Section, Table};
 
 const DISTANCES: &str = "\
 W1 is the Wasserstein-1 distance of the marginals, in deviations of the truth, mean over weights; in brackets \
@@ -32,10 +32,11 @@ pub fn write_truth_report(out: &Path) -> Result<PathBuf> {
     let file = out.join(PLAN_FILE);
     let text = std::fs::read_to_string(&file).map_err(ExperimentError::io(&file, "read it"))?;
     let plan = TruthPlan::parse(&file.display().to_string(), &text)?;
-    let sections = sections(out, &plan, &in_order(&plan, records.as_slice()))?;
-    write_text(&out.join("truth.md"), &document::markdown(&plan.title, &sections))?;
+    let mut report = Report::new(&plan.title);
+    report.extend(sections(out, &plan, &in_order(&plan, records.as_slice()))?);
+    write_text(&out.join("truth.md"), &report.to_markdown())?;
     let path = out.join("truth.html");
-    write_text(&path, &document::html(&plan.title, sections))?;
+    write_text(&path, &report.to_html())?;
     Ok(path)
 }
 
@@ -52,24 +53,22 @@ fn in_order(plan: &TruthPlan, records: &[TruthRecord]) -> Vec<TruthRecord> {
     sorted
 }
 
-fn sections(out: &Path, plan: &TruthPlan, records: &[TruthRecord]) -> Result<Vec<Section>> {
+fn sections(out: &Path, plan: &TruthPlan, records: &[TruthRecord]) -> Result<[Section; 4]> {
     let targets = targets(records);
     let mut closest = Section::new("Who is closest", plan.about.trim().to_string());
-    closest.push(Block::Text(untrusted(records, &targets)));
-    closest.push(Block::Table(ranking(records, &targets)));
-    closest.push(Block::Figures(figures::strips(records, &targets)));
+    closest.text(untrusted(records, &targets)).table(ranking(records, &targets));
+    closest.grid(figures::strips(records, &targets));
     let mut planes = Section::new("Densities in the plane", figures::INTRO);
     for density in &plan.densities {
-        planes.push(Block::Figures(figures::plane(out, *density, records)?));
+        planes.grid(figures::plane(out, *density, records)?);
     }
     let mut numbers = Section::new("All numbers", DISTANCES);
     for target in &targets {
-        numbers.push(Block::Table(table(records, target)));
+        numbers.table(table(records, target));
     }
     let mut chains = Section::new("The chains", CHAINS);
-    chains.push(Block::Table(chain_table(records)));
-    let all = [closest, planes, numbers, chains];
-    Ok(all.into_iter().filter(|section| !section.blocks.is_empty()).collect())
+    chains.table(chain_table(records));
+    Ok([closest, planes, numbers, chains])
 }
 
 const CHAINS: &str = "\
@@ -116,7 +115,7 @@ pub fn marked(records: &[TruthRecord], target: &str) -> String {
 }
 
 /// The three closest of every target.
-fn ranking(records: &[TruthRecord], targets: &[String]) -> TextTable {
+fn ranking(records: &[TruthRecord], targets: &[String]) -> Table {
     let row = |target: &String| {
         let mut here: Vec<(f64, &TruthRecord)> = records
             .iter()
@@ -136,14 +135,11 @@ fn ranking(records: &[TruthRecord], targets: &[String]) -> TextTable {
         cells.push(cost.map_or("–".into(), |cost| format!("{cost:.0} gradients")));
         (marked(records, target), cells)
     };
-    TextTable {
-        corner: "target".into(),
-        columns: ["closest", "second", "third", "nuts"].map(String::from).into(),
-        rows: targets.iter().map(row).collect(),
-        caption:
-            "By W1 of predictions, of coordinates for densities; with the gradients per independent draw."
-                .into(),
-    }
+    let caption =
+        "By W1 of predictions, of coordinates for densities; with the gradients per independent draw.";
+    Table::new("target", ["closest", "second", "third", "nuts"])
+        .rows(targets.iter().map(row))
+        .caption(caption)
 }
 
 fn text(value: Option<f64>, digits: usize) -> String {
@@ -158,7 +154,7 @@ fn with_null(value: Option<f64>, null: Option<f64>) -> String {
     }
 }
 
-fn table(records: &[TruthRecord], target: &str) -> TextTable {
+fn table(records: &[TruthRecord], target: &str) -> Table {
     let row = |record: &TruthRecord| {
         let d = &record.distances;
         let cells = vec![
@@ -191,15 +187,12 @@ fn table(records: &[TruthRecord], target: &str) -> TextTable {
         Some(record) if record.exact_truth => "exact draws".to_string(),
         _ => format!("{draws} draws of NUTS"),
     };
-    TextTable {
-        corner: "method".into(),
-        columns: columns.map(String::from).into(),
-        rows: here.iter().map(|record| row(record)).collect(),
-        caption: format!("{}: {dim} weights; the truth is {truth}.", marked(records, target)),
-    }
+    Table::new("method", columns)
+        .rows(here.iter().map(|record| row(record)))
+        .caption(format!("{}: {dim} weights; the truth is {truth}.", marked(records, target)))
 }
 
-fn chain_table(records: &[TruthRecord]) -> TextTable {
+fn chain_table(records: &[TruthRecord]) -> Table {
     let row = |record: &TruthRecord| {
         let chains = record.chains?;
         let cells = vec![
@@ -222,10 +215,5 @@ fn chain_table(records: &[TruthRecord]) -> TextTable {
         "gradients per draw",
         "converged",
     ];
-    TextTable {
-        corner: "target".into(),
-        columns: columns.map(String::from).into(),
-        rows: records.iter().filter_map(row).collect(),
-        caption: String::new(),
-    }
+    Table::new("target", columns).rows(records.iter().filter_map(row))
 }

@@ -4,9 +4,9 @@ use riemla::predict::{linearized_outputs, outputs};
 
 use super::super::rows::values;
 use super::super::{MethodName, Result};
-use super::document::Block;
 use super::figures::Drawn;
 use crate::plot::{Axis, BandChart, Chart, Series, Size, Style};
+use crate::report::Section;
 
 const NODES: usize = 161;
 /// Sampled functions shown.
@@ -64,8 +64,7 @@ fn functions(drawn: &Drawn, method: MethodName, thetas: &[Vec<f64>], x: &[f64]) 
 }
 
 /// Functions by batch size, and how much they spread.
-pub fn batch_sizes(all: &[Drawn]) -> Result<Vec<Block>> {
-    let mut blocks = Vec::new();
+pub fn batch_sizes(section: &mut Section, all: &[Drawn]) -> Result<()> {
     for prior in super::super::PriorName::ALL {
         let here: Vec<&Drawn> = all.iter().filter(|drawn| drawn.prior == prior).collect();
         let mut figures = Vec::new();
@@ -94,10 +93,9 @@ pub fn batch_sizes(all: &[Drawn]) -> Result<Vec<Block>> {
         for (name, points) in spreads {
             summary = summary.series(Series::line_points(name, points));
         }
-        blocks.push(Block::Text(format!("Prior {}:", prior.name())));
         let caption = "Mean over the test inputs of the deviation of the sampled functions.";
-        blocks.push(Block::Figures(vec![(summary.to_svg(), caption.into())]));
-        blocks.push(Block::Figures(figures));
+        section.text(format!("Prior {}:", prior.name()));
+        section.grid([(summary.to_svg(), caption)]).grid(figures);
     }
-    Ok(blocks)
+    Ok(())
 }

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use super::super::{MethodName, Preset, PriorName, ResultRow};
-use super::document::{Block, Section, TextTable};
 use super::numbers::{Extent, Number, Numbers, Place, shown};
+use crate::report::{Section, Table};
 
 const INTRO: &str = "Yes or no by the means alone, with the numbers that decide; even where they have the same \
 digits. The column \"published\" judges the paper's own tables in the same way. Brackets say what a verdict rests \
@@ -68,10 +68,9 @@ pub fn section(numbers: &Numbers<'_>) -> Section {
     for (caption, rows) in tables {
         let mut columns = vec!["published".to_string()];
         columns.extend(numbers.presets().iter().map(|preset| format!("ours, {}", preset.name())));
-        let (corner, caption) = ("where".into(), caption.into());
-        section.push(Block::Table(TextTable { corner, columns, rows, caption }));
+        section.table(Table::new("where", columns).rows(rows).caption(caption));
     }
-    section.push(Block::Table(default_against_best(numbers)));
+    section.table(default_against_best(numbers));
     section
 }
 
@@ -81,7 +80,7 @@ splits and initial weights have a part in it. Gradients are those of a draw; \"s
 draw in the preset converged, which solves the paper's metric properly. They are not seconds: see Timing.";
 
 /// Ours, which is no claim of the paper, against its best.
-fn default_against_best(numbers: &Numbers<'_>) -> TextTable {
+fn default_against_best(numbers: &Numbers<'_>) -> Table {
     let best = |set: &str| {
         let all = PriorName::ALL.into_iter().flat_map(|prior| MethodName::ALL.map(|method| (prior, method)));
         let found = all.filter_map(|(prior, method)| {
@@ -109,17 +108,9 @@ fn default_against_best(numbers: &Numbers<'_>) -> TextTable {
         ];
         Some((format!("{set}, prior {}", prior.name()), cells))
     };
-    TextTable {
-        corner: "where".into(),
-        columns: ["best published", "lower?", "our preset paper", "seeds", "gradients", "at strength 1"]
-            .map(String::from)
-            .into(),
-        rows: PriorName::ALL
-            .iter()
-            .flat_map(|prior| SETS.iter().filter_map(|set| row(*prior, set)))
-            .collect(),
-        caption: AGAINST_BEST.into(),
-    }
+    let columns = ["best published", "lower?", "our preset paper", "seeds", "gradients", "at strength 1"];
+    let rows = PriorName::ALL.iter().flat_map(|prior| SETS.iter().filter_map(|set| row(*prior, set)));
+    Table::new("where", columns).rows(rows).caption(AGAINST_BEST)
 }
 
 /// One row: the paper's verdict, and ours per preset; none without any of ours.
@@ -229,6 +220,7 @@ mod tests {
     use super::super::super::record::DrawSummary;
     use super::super::numbers::example;
     use super::*;
+    use crate::report::Cell;
 
     #[test]
     fn the_default_is_held_against_the_best_published_number() {
@@ -243,7 +235,7 @@ mod tests {
             let table = default_against_best(&Numbers::new(&rows));
             // The paper's lowest on banana is RIEM-LA with the prior fixed.
             let cells =
-                ["0.285 (riem-la, prior fixed)", verdict, "–", "5", "100", "400"].map(String::from).to_vec();
+                ["0.285 (riem-la, prior fixed)", verdict, "–", "5", "100", "400"].map(Cell::from).to_vec();
             assert_eq!(table.rows, [("banana, prior optimized".to_string(), cells)]);
         }
     }

@@ -14,9 +14,9 @@ use super::super::record::CellKey;
 use super::super::rows::{Rows, data_of, rows};
 use super::super::score::Predictor;
 use super::super::{Experiment, MethodName, Preset, PriorName, Records, Result, Setting};
-use super::document::{Block, Section};
 use super::{bands, logistic, maps};
 use crate::datasets::DataDirs;
+use crate::report::Section;
 use crate::watch::Silent;
 
 /// Draws that a figure is made of, as in the paper.
@@ -68,35 +68,34 @@ pub fn section(saved: &Saved<'_>, experiment: &Experiment) -> Option<Section> {
     if experiment.figure == Figure::None {
         return None;
     }
-    let mut section = Section::new(format!("Figures: {}", experiment.title), intro(experiment.figure));
-    match blocks(saved, experiment) {
-        Ok(blocks) => blocks.into_iter().for_each(|block| section.push(block)),
-        Err(error) => section.push(Block::Text(format!("Nothing can be drawn: {error}"))),
+    let empty = Section::new(format!("Figures: {}", experiment.title), intro(experiment.figure));
+    let mut section = empty.clone();
+    if let Err(error) = draw(saved, experiment, &mut section) {
+        section = empty;
+        section.text(format!("Nothing can be drawn: {error}"));
     }
-    (!section.blocks.is_empty()).then_some(section)
+    Some(section)
 }
 
-fn blocks(saved: &Saved<'_>, experiment: &Experiment) -> Result<Vec<Block>> {
+fn draw(saved: &Saved<'_>, experiment: &Experiment, section: &mut Section) -> Result<()> {
     let mut all = Vec::new();
     for problem in &experiment.problems {
         for prior in PriorName::ALL {
             all.extend(load(saved, experiment, problem, prior)?);
         }
     }
-    let mut blocks = Vec::new();
     if experiment.figure == Figure::BatchSizes {
-        return bands::batch_sizes(&all);
+        return bands::batch_sizes(section, &all);
     }
     for drawn in &all {
         let prior = drawn.prior.name();
-        blocks.push(Block::Text(format!("{}, prior {prior}:", drawn.problem.name)));
-        blocks.push(Block::Figures(match experiment.figure {
+        section.text(format!("{}, prior {prior}:", drawn.problem.name)).grid(match experiment.figure {
             Figure::ConfidenceMaps => maps::maps(drawn)?,
             Figure::Logistic => logistic::figures(drawn)?,
             _ => bands::bands(drawn)?,
-        }));
+        });
     }
-    Ok(blocks)
+    Ok(())
 }
 
 /// The draws of a problem under a prior, if there are any.

@@ -2,7 +2,6 @@
 
 mod bands;
 mod claims;
-pub(crate) mod document;
 mod figures;
 mod logistic;
 mod maps;
@@ -21,7 +20,7 @@ use super::{
     result_rows, results_csv,
 };
 use crate::datasets::DataDirs;
-use document::{Block, Section};
+use crate::report::{Report, Section};
 use figures::Saved;
 use numbers::Numbers;
 
@@ -65,25 +64,27 @@ pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
     let (studied, rows): (Vec<ResultRow>, Vec<ResultRow>) = rows.into_iter().partition(|row| row.study);
     let studies = studies(&experiments, &studied, records.as_slice());
     if !studies.is_empty() {
-        write_text(&out.join("strength.md"), &document::markdown(STUDY_TITLE, &studies))?;
+        write_text(&out.join("strength.md"), &studies.to_markdown())?;
     }
-    let mut sections = sections(&saved, &Numbers::new(&rows), &experiments);
-    sections.extend(studies);
-    write_text(&out.join("results.md"), &document::markdown(TITLE, &sections))?;
-    if let Some(gallery) = document::gallery(FIGURES_TITLE, &sections) {
+    let mut report = Report::new(TITLE);
+    report.extend(sections(&saved, &Numbers::new(&rows), &experiments));
+    report.extend(studies.sections);
+    write_text(&out.join("results.md"), &report.to_markdown())?;
+    if let Some(gallery) = report.gallery(FIGURES_TITLE) {
         gallery.drawings.iter().try_for_each(|(path, svg)| write_text(&out.join(path), svg))?;
         write_text(&out.join("figures.md"), &gallery.markdown)?;
     }
     let path = out.join("report.html");
-    write_text(&path, &document::html(TITLE, sections))?;
+    write_text(&path, &report.to_html())?;
     Ok(path)
 }
 
 /// The studies of settings, which are no tables of the paper.
-fn studies(experiments: &[Experiment], rows: &[ResultRow], records: &[RunRecord]) -> Vec<Section> {
+fn studies(experiments: &[Experiment], rows: &[ResultRow], records: &[RunRecord]) -> Report {
     let own = experiments.iter().filter(|experiment| !experiment.settings.is_empty());
-    let sections = own.map(|experiment| strength::section(experiment, rows, records));
-    sections.filter(|section| !section.blocks.is_empty()).collect()
+    let mut studies = Report::new(STUDY_TITLE);
+    studies.extend(own.map(|experiment| strength::section(experiment, rows, records)));
+    studies
 }
 
 fn sections(saved: &Saved<'_>, numbers: &Numbers<'_>, experiments: &[Experiment]) -> Vec<Section> {
@@ -96,7 +97,7 @@ fn sections(saved: &Saved<'_>, numbers: &Numbers<'_>, experiments: &[Experiment]
     all.push(presets::section(numbers));
     all.push(presets::disagreements(numbers));
     all.push(presets::timing(numbers));
-    all.into_iter().filter(|section| !section.blocks.is_empty()).collect()
+    all
 }
 
 /// What was run, and what is missing of it.
@@ -116,9 +117,9 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
         posteriors => format!("{posteriors} posteriors"),
     };
     let version = env!("CARGO_PKG_VERSION");
-    section.push(Block::Text(format!("{count}, riemla {version}{presets}.{quick}")));
+    section.text(format!("{count}, riemla {version}{presets}.{quick}"));
     if quick.is_empty() {
-        section.push(Block::Text(not_run(numbers.rows)));
+        section.text(not_run(numbers.rows));
     }
     let unfinished: Vec<String> = records
         .iter()
@@ -126,7 +127,7 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
         .map(|r| format!("{} ({} of {} draws)", describe(r), r.samples, r.requested))
         .collect();
     if !unfinished.is_empty() {
-        section.push(Block::Text(format!("Not all draws are there: {}.", unfinished.join("; "))));
+        section.text(format!("Not all draws are there: {}.", unfinished.join("; ")));
     }
     section
 }

@@ -1,9 +1,9 @@
 //! How the numbers move with the integrator and the strength, what draws cost, where we disagree.
 
 use super::super::{MethodName, Preset, PriorName, ResultRow, Setting};
-use super::document::{Block, Section, TextTable};
 use super::numbers::{Extent, Number, Numbers, Place, distance, shown, shown_distance};
 use crate::plot::{Axis, Chart, Series};
+use crate::report::{Section, Table};
 
 const INTRO: &str = "\
 The presets share the trained weights and the tangent vectors; they differ in what follows.
@@ -21,8 +21,7 @@ const SCORES: [&str; 3] = ["nll", "nlpd", "auroc"];
 /// The presets side by side.
 pub fn section(numbers: &Numbers<'_>) -> Section {
     let mut section = Section::new("How the numbers move with the integrator", INTRO);
-    section.push(Block::Figures(charts(numbers)));
-    section.push(Block::Table(table(numbers)));
+    section.grid(charts(numbers)).table(table(numbers));
     section
 }
 
@@ -30,25 +29,8 @@ fn main_rows<'a>(numbers: &Numbers<'a>) -> impl Iterator<Item = &'a ResultRow> {
     numbers.rows.iter().filter(|row| SCORES[..2].contains(&row.score.as_str()))
 }
 
-fn table(numbers: &Numbers<'_>) -> TextTable {
-    let mut table = TextTable {
-        corner: "posterior".into(),
-        columns: [
-            "preset",
-            "NLL",
-            "virial ratio",
-            "strength",
-            "speed drift",
-            "unfinished",
-            "gradients",
-            "seconds",
-        ]
-        .map(String::from)
-        .into(),
-        rows: Vec::new(),
-        caption: "Means over seeds; gradients and seconds per draw, without the search for the strength."
-            .into(),
-    };
+fn table(numbers: &Numbers<'_>) -> Table {
+    let mut rows = Vec::new();
     for row in main_rows(numbers).filter(|row| row.method.is_riemannian()) {
         let name = format!("{}, prior {}, {}", row.train_set, row.prior.name(), row.method.name());
         let number = Number { mean: row.mean, error: row.standard_error };
@@ -60,7 +42,7 @@ fn table(numbers: &Numbers<'_>) -> TextTable {
             .map_or("–".into(), |v| if v < 1e-3 { format!("{v:.0e}") } else { format!("{v:.2}") });
         let beside = |other: &&ResultRow| (&other.train_set, other.prior) == (&row.train_set, row.prior);
         let most = Extent::largest(main_rows(numbers).filter(beside).map(Extent::of));
-        table.rows.push((
+        rows.push((
             name,
             vec![
                 row.setting.name() + &Extent::of(row).remark(most),
@@ -74,8 +56,11 @@ fn table(numbers: &Numbers<'_>) -> TextTable {
             ],
         ));
     }
-    table.rows.sort_by(|a, b| a.0.cmp(&b.0));
-    table
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    let columns =
+        ["preset", "NLL", "virial ratio", "strength", "speed drift", "unfinished", "gradients", "seconds"];
+    let caption = "Means over seeds; gradients and seconds per draw, without the search for the strength.";
+    Table::new("posterior", columns).rows(rows).caption(caption)
 }
 
 /// NLL by preset, one chart per training set and prior with at least two presets.
@@ -119,15 +104,9 @@ strength (preset calibrated) comes once per posterior and seed.";
 /// What draws cost.
 pub fn timing(numbers: &Numbers<'_>) -> Section {
     let presets = numbers.presets();
-    let mut table = TextTable {
-        corner: "posterior".into(),
-        columns: presets
-            .iter()
-            .flat_map(|preset| [format!("{}: seconds", preset.name()), "gradients".into()])
-            .collect(),
-        rows: Vec::new(),
-        caption: "Means over seeds, per draw.".into(),
-    };
+    let columns =
+        presets.iter().flat_map(|preset| [format!("{}: seconds", preset.name()), "gradients".into()]);
+    let mut table = Table::new("posterior", columns).caption("Means over seeds, per draw.");
     let mut seen = Vec::new();
     for row in main_rows(numbers).filter(|row| row.method.is_riemannian()) {
         let at = Place::of(row);
@@ -143,11 +122,11 @@ pub fn timing(numbers: &Numbers<'_>) -> Section {
                 text(draws.and_then(|d| d.gradients_per_sample), 0),
             ]
         });
-        table.rows.push((name.clone(), cells.collect()));
+        table.row(name.clone(), cells);
         seen.push(name);
     }
     let mut section = Section::new("Timing", TIMING);
-    section.push(Block::Table(table));
+    section.table(table);
     section
 }
 
@@ -186,12 +165,7 @@ fn reason(numbers: &Numbers<'_>, row: &ResultRow, published: Number) -> String {
 
 /// Where we and the paper are apart.
 pub fn disagreements(numbers: &Numbers<'_>) -> Section {
-    let mut table = TextTable {
-        corner: "number".into(),
-        columns: ["score", "ours", "published", "difference / error", "reason"].map(String::from).into(),
-        rows: Vec::new(),
-        caption: String::new(),
-    };
+    let mut rows = Vec::new();
     let mut compared = [0usize; 2];
     for row in
         numbers.rows.iter().filter(|row| matches!(row.setting, Setting::Preset(Preset::Any | Preset::Paper)))
@@ -220,13 +194,13 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
         let name = format!("{sets}, prior {}, {}", row.prior.name(), row.method.name());
         let reason = reason(numbers, row, published);
         let (ours, published) = (shown(&row.score, ours), shown(&row.score, published));
-        table.rows.push((name, vec![row.score.clone(), ours, published, shown_distance(apart), reason]));
+        rows.push((name, vec![row.score.clone(), ours, published, shown_distance(apart), reason]));
     }
     let apart = |riemannian: bool| {
         let is = |name: &String| name.contains("riem-la") == riemannian;
-        table.rows.iter().filter(|(name, _)| is(name)).count()
+        rows.iter().filter(|(name, _)| is(name)).count()
     };
-    table.caption = format!(
+    let text = format!(
         "Further than 3 errors apart: {} of {} numbers of map, la and lin-la; {} of {} of the methods with geodesics.",
         apart(false),
         compared[0],
@@ -237,8 +211,8 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
     if compared == [0, 0] {
         return section;
     }
-    section.push(Block::Text(std::mem::take(&mut table.caption)));
-    section.push(Block::Table(table));
+    let columns = ["score", "ours", "published", "difference / error", "reason"];
+    section.text(text).table(Table::new("number", columns).rows(rows));
     section
 }
 

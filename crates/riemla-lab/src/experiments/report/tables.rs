@@ -1,8 +1,8 @@
 //! The paper's tables with our numbers beside them.
 
 use super::super::{MethodName, Preset, PriorName, ResultRow};
-use super::document::{Block, Section, TextTable};
 use super::numbers::{Extent, Numbers, Place, distance, shown, shown_distance};
+use crate::report::{Section, Table};
 
 /// One section per experiment.
 pub fn sections(numbers: &Numbers<'_>, titles: &[(String, String, String)]) -> Vec<Section> {
@@ -12,13 +12,10 @@ pub fn sections(numbers: &Numbers<'_>, titles: &[(String, String, String)]) -> V
         let mut section = Section::new(title.clone(), about.clone());
         for prior in PriorName::ALL {
             for (train_set, test_set) in sets(&rows) {
-                let table = table(numbers, &rows, prior, train_set, test_set);
-                section.push(Block::Table(table));
+                section.table(table(numbers, &rows, prior, train_set, test_set));
             }
         }
-        if !section.blocks.is_empty() {
-            sections.push(section);
-        }
+        sections.push(section);
     }
     sections
 }
@@ -41,7 +38,7 @@ fn table(
     prior: PriorName,
     train_set: &str,
     test_set: &str,
-) -> TextTable {
+) -> Table {
     let here: Vec<&&ResultRow> = rows
         .iter()
         .filter(|r| r.prior == prior && (r.train_set.as_str(), r.test_set.as_str()) == (train_set, test_set))
@@ -54,12 +51,8 @@ fn table(
     });
     let place = |score| Place { train_set, test_set, prior, score };
     let most = Extent::largest(here.iter().map(|row| Extent::of(row)));
-    let mut table = TextTable {
-        corner: "method".into(),
-        columns: scores.iter().map(|score| (*score).to_string()).collect(),
-        rows: Vec::new(),
-        caption: caption(&here, most, prior, train_set, test_set),
-    };
+    let mut table = Table::new("method", scores.iter().copied())
+        .caption(caption(&here, most, prior, train_set, test_set));
     for method in MethodName::ALL {
         let presets: Vec<Preset> = match method.is_riemannian() {
             true => numbers.presets(),
@@ -76,7 +69,7 @@ fn table(
                 Preset::Any => method.name().to_string(),
                 _ => format!("{}, {}", method.name(), preset.name()),
             };
-            table.rows.push((name + &Extent::of(row).remark(most), text.collect()));
+            table.row(name + &Extent::of(row).remark(most), text);
             if matches!(preset, Preset::Any | Preset::Paper) {
                 compared = Some(cells);
             }
@@ -87,12 +80,12 @@ fn table(
             continue;
         }
         let text = published.iter().zip(&scores).map(|(n, s)| n.map_or(String::new(), |n| shown(s, n)));
-        table.rows.push(("↳ published".into(), text.collect()));
+        table.row("↳ published", text);
         let Some(ours) = compared else { continue };
         let apart = ours.iter().zip(&published).zip(&scores).map(|((o, p), score)| {
             o.zip(*p).map_or(String::new(), |(o, p)| shown_distance(distance(place(score), o, p)))
         });
-        table.rows.push(("↳ difference / error".into(), apart.collect()));
+        table.row("↳ difference / error", apart);
     }
     table
 }
