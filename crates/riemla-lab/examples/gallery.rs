@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use riemla::score::ReliabilityBin;
 use riemla_lab::plot::{
-    Axis, BandChart, Chart, ColorBar, ConfidenceMap, Grid, Histogram, PlotError, Reference, ReliabilityBin,
+    Axis, BandChart, Chart, ColorBar, ConfidenceMap, Grid, Histogram, PlotError, Reference,
     ReliabilityDiagram, Series, Size, StripPlot, Style,
 };
 use riemla_lab::report::{Better, Cell, Column, Report, Section, Table};
@@ -89,7 +90,8 @@ fn reliability(noise: &mut Noise) -> Section {
         let bin = |i: usize| {
             let confidence = 0.5 + 0.05 * (i as f64 + 0.5);
             let accuracy = (confidence - bend * (confidence - 0.5) + 0.02 * noise.normal()).clamp(0.0, 1.0);
-            ReliabilityBin { confidence, accuracy, count: 3 + 4 * i * i }
+            let (lower, upper) = (confidence - 0.025, confidence + 0.025);
+            ReliabilityBin { lower, upper, count: 3 + 4 * i * i, confidence, accuracy }
         };
         ReliabilityDiagram::new(name, (0..10).map(bin).collect())
     };

@@ -6,6 +6,7 @@ pub mod experiments;
 pub mod plot;
 pub mod preset;
 pub mod report;
+pub mod scores;
 pub mod setting;
 pub mod strength;
 pub mod truth;

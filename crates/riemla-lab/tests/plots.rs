@@ -1,7 +1,8 @@
 //! Every kind of plot, with good and with hopeless data, is well-formed SVG; reports load nothing.
 
+use riemla::score::ReliabilityBin;
 use riemla_lab::plot::{
-    Axis, BandChart, Chart, ColorBar, ConfidenceMap, Grid, Histogram, PlotError, Reference, ReliabilityBin,
+    Axis, BandChart, Chart, ColorBar, ConfidenceMap, Grid, Histogram, PlotError, Reference,
     ReliabilityDiagram, Series, Size, StripPlot, standalone,
 };
 use riemla_lab::report::{Report, Section, Table};
@@ -12,7 +13,7 @@ const HOSTILE: &str = "<script>alert('x')</script> & \"quotes\"";
 fn every_plot(title: &str, values: &[f64]) -> Vec<String> {
     let points: Vec<(f64, f64)> = values.iter().copied().zip(values.iter().rev().copied()).collect();
     let axes = || (Axis::linear(title), Axis::log(title));
-    let bin = |v: &f64| ReliabilityBin { confidence: *v, accuracy: *v, count: 3 };
+    let bin = |v: &f64| ReliabilityBin { lower: 0.0, upper: 1.0, count: 3, confidence: *v, accuracy: *v };
     let chart = |x: Axis, y: Axis| {
         Chart::new(title, x, y)
             .series(Series::line_points(title, points.clone()).errors(values))

@@ -9,9 +9,6 @@ use serde::Serialize;
 
 use super::DemoConfig;
 
-/// Bins of confidence over 0 to 1.
-pub(super) const BINS: usize = 10;
-
 /// The result of a demonstration. All but `timing` follows from `config`.
 #[derive(Debug, Clone, Serialize)]
 pub struct DemoResult {

@@ -16,6 +16,7 @@ use super::layout::{read_json, slug, write_json};
 use super::rows::{Rows, values};
 use super::{ExperimentError, PriorName, Result};
 use crate::watch::{Watch, training};
+use crate::workflow::Predictor;
 
 /// A trained network.
 pub struct Fit {
@@ -190,6 +191,13 @@ impl Fit {
             return Ok(Laplace::fit(&loss, &self.theta, &config)?);
         }
         Ok(Laplace::fit(&self.loss, &self.theta, &config)?)
+    }
+
+    /// Predictions of weights under an approximation, which knows noise and centre.
+    pub fn predictor(&self, laplace: &Laplace, linearized: bool, thetas: Vec<Vec<f64>>) -> Predictor {
+        let linearized_at = linearized.then(|| laplace.theta.clone());
+        let (network, likelihood) = (self.network.clone(), laplace.likelihood);
+        Predictor { network, likelihood, thetas, linearized_at, scale: None }
     }
 
     fn training_error(&self, rows: &Rows) -> Result<f64> {

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use riemla::curvature::Laplace;
+use riemla::data::Targets;
 use riemla::objective::Likelihood;
 use riemla::posterior::{Posterior, PosteriorConfig};
+use riemla::predict::Prediction;
 
 use super::cell::Drawn;
 use super::config::Problem;
 use super::fit::Fit;
-use super::record::{CellKey, DrawSummary, ModelSummary, RunRecord};
+use super::record::{CellKey, DrawSummary, ModelSummary, RunRecord, Score};
 use super::rows::Rows;
-use super::score::{Predictor, Score};
 use super::{Experiment, Result};
+use crate::scores::{Doubts, Scorer};
 
 /// A problem with its data, ready for seeds.
 pub struct Ready<'a> {
@@ -22,6 +24,28 @@ pub struct Ready<'a> {
     pub problem: &'a Problem,
     /// Inputs of the data sets that a model should find strange.
     pub strange: Vec<(String, Vec<f64>)>,
+}
+
+/// The scores of the paper's tables: accuracy and calibration errors in per cent, Brier scores per class, and
+/// of regressions the log loss before the error.
+fn in_paper_units(
+    prediction: &Prediction,
+    targets: &Targets,
+    bins: usize,
+) -> riemla::Result<Vec<(&'static str, f64)>> {
+    let mut scores = Scorer { bins }.all(prediction, targets)?;
+    match prediction {
+        Prediction::Classes(p) => scores.iter_mut().for_each(|(name, value)| match *name {
+            "accuracy" | "ece" | "mce" => *value *= 100.0,
+            "brier" => *value /= p.classes as f64,
+            _ => {}
+        }),
+        Prediction::Values(_) => {
+            scores.retain(|(name, _)| ["nlpd", "rmse"].contains(name));
+            scores.sort_by_key(|(name, _)| *name);
+        }
+    }
+    Ok(scores)
 }
 
 /// A trained problem under one seed and prior.
@@ -52,16 +76,27 @@ impl Fitted<'_> {
     }
 
     /// The scores of draws.
-    pub fn scores(&self, key: &CellKey, thetas: Vec<&[f64]>) -> Result<Vec<Score>> {
+    pub fn scores(&self, key: &CellKey, thetas: Vec<Vec<f64>>) -> Result<Vec<Score>> {
         let Ready { experiment, problem, strange } = self.ready;
-        let (network, laplace) = (&*self.fit.network, &*self.laplace);
-        let predictor = Predictor { network, laplace, method: key.method.method(), thetas };
+        let predictor = self.fit.predictor(&self.laplace, key.method.method().is_linearized(), thetas);
+        let test = predictor.predict(self.rows.test.inputs())?;
+        let named = |name: &str, all: Vec<(&'static str, f64)>| -> Vec<Score> {
+            let score =
+                |(score, value): (&str, f64)| Score { test_set: name.into(), score: score.into(), value };
+            all.into_iter().map(score).collect()
+        };
         if strange.is_empty() {
-            return Ok(predictor.scores(&problem.name, &self.rows.test, experiment.bins)?);
+            return Ok(named(
+                &problem.name,
+                in_paper_units(&test, self.rows.test.targets(), experiment.bins)?,
+            ));
         }
-        let sets: Vec<(String, &[f64])> =
-            strange.iter().map(|(name, inputs)| (name.clone(), inputs.as_slice())).collect();
-        Ok(predictor.out_of_distribution(self.rows.test.inputs(), &sets)?)
+        let known = Doubts::of(&test)?;
+        let mut scores = Vec::new();
+        for (name, inputs) in strange {
+            scores.extend(named(name, known.areas(&Doubts::of(&predictor.predict(inputs)?)?)?));
+        }
+        Ok(scores)
     }
 
     /// What is written of draws.

@@ -15,7 +15,6 @@ pub(crate) mod report;
 mod resolve;
 mod results;
 pub(crate) mod rows;
-pub(crate) mod score;
 
 pub use builtin::{BUILTIN, builtin, open, paper_experiments};
 pub use config::{Experiment, Figure, NetworkChoice, Optimizer, Problem, Quick, Split, Takes, Training};
@@ -24,10 +23,9 @@ pub use error::ExperimentError;
 pub use layout::prepare;
 pub use names::{MethodName, Preset, PriorName, Rule, Setting};
 pub use paper::{PAPER_RESULTS, PaperRow, paper_rows};
-pub use record::{CellKey, DrawSummary, ModelSummary, Records, RunRecord};
+pub use record::{CellKey, DrawSummary, ModelSummary, Records, RunRecord, Score};
 pub use report::{has_results, write_report};
 pub use results::{ResultRow, read_results, result_rows, results_csv};
-pub use score::Score;
 
 /// Results of this module.
 pub type Result<T> = std::result::Result<T, ExperimentError>;

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use super::cell::Drawn;
 use super::config::Problem;
 use super::layout::{read_lines, write_lines};
-use super::score::Score;
 use super::{MethodName, PriorName, Result, Setting};
 use crate::strength::FoundStrength;
 
@@ -61,6 +60,17 @@ pub struct RunRecord {
     pub model: ModelSummary,
     /// How the strength was found, if by a rule.
     pub found_strength: Option<FoundStrength>,
+}
+
+/// One number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// On which data.
+    pub test_set: String,
+    /// Which score.
+    pub score: String,
+    /// Its value, in the units of the paper's tables.
+    pub value: f64,
 }
 
 /// What the draws of a posterior are like.

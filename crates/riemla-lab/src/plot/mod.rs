@@ -44,7 +44,7 @@ pub use histogram::Histogram;
 pub use marks::Reference;
 pub use palette::{Color, Marker, Style, style_sheet};
 pub use panel::Size;
-pub use reliability::{ReliabilityBin, ReliabilityDiagram};
+pub use reliability::ReliabilityDiagram;
 pub use strip::StripPlot;
 
 pub(crate) use svg::escape;

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::geometry::Counters;
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
-use riemla::posterior::{Control, Method, Posterior, PosteriorConfig, SearchStatus};
+use riemla::posterior::{Control, Posterior, PosteriorConfig, SearchStatus};
 use riemla::predict::{linearized_outputs, outputs};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{Ensemble, Swag, swag};
@@ -18,8 +18,8 @@ use super::target::{Drawn, Target, Wanted};
 use crate::datasets::DataDirs;
 use crate::experiments::fit::{self, Fit};
 use crate::experiments::rows::{Rows, data_of, rows};
-use crate::experiments::score::Predictor;
 use crate::experiments::{ExperimentError, Problem, Result};
+use crate::scores::{Scorer, proper};
 use crate::setting::Number;
 use crate::watch::Watch;
 
@@ -28,7 +28,6 @@ const ROWS: usize = 100;
 
 /// A trained network with its posterior.
 pub struct NetworkTarget {
-    problem: Problem,
     rows: Rows,
     fit: Fit,
     laplace: Arc<Laplace>,
@@ -46,7 +45,7 @@ impl NetworkTarget {
         let fit = fit::fit(out, problem, &rows, wanted.seed, wanted.stop, watch)?;
         let config = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
         let laplace = Arc::new(Laplace::fit(&fit.loss, &fit.theta, &config)?);
-        Ok(Self { problem: problem.clone(), rows, fit, laplace })
+        Ok(Self { rows, fit, laplace })
     }
 
     fn posterior(&self, config: PosteriorConfig, held_out: bool) -> Result<Option<Posterior>> {
@@ -167,11 +166,11 @@ impl Target for NetworkTarget {
     }
 
     fn score(&self, thetas: &[&[f64]], linearized: bool) -> Result<Option<f64>> {
-        let method = if linearized { Method::LinLa } else { Method::La };
-        let (network, laplace) = (&*self.fit.network, &*self.laplace);
-        let predictor = Predictor { network, laplace, method, thetas: thetas.to_vec() };
-        let scores = predictor.scores(&self.problem.name, &self.rows.test, 10)?;
-        Ok(scores.iter().find(|score| matches!(score.score.as_str(), "nll" | "nlpd")).map(|s| s.value))
+        let thetas = thetas.iter().map(|theta| theta.to_vec()).collect();
+        let prediction =
+            self.fit.predictor(&self.laplace, linearized, thetas).predict(self.rows.test.inputs())?;
+        let targets = self.rows.test.targets();
+        Ok(Some(Scorer::default().of(proper(targets), &prediction, targets)?))
     }
 
     fn exact(&self, _seed: u64, _count: u64) -> Option<Vec<Vec<f64>>> {

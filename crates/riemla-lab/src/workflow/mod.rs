@@ -17,7 +17,6 @@ pub mod predict;
 pub mod predictor;
 mod sample;
 mod samplers;
-pub mod scores;
 mod train;
 
 pub use compare::{CompareConfig, Comparison, compare};

@@ -1,6 +1,6 @@
 //! Predictions over one input: bands, and functions by batch size.
 
-use riemla::predict::{linearized_outputs, outputs};
+use riemla::predict::{Prediction, linearized_outputs, outputs};
 
 use super::super::rows::values;
 use super::super::{MethodName, Result};
@@ -31,16 +31,18 @@ fn inputs(drawn: &Drawn) -> Vec<f64> {
 
 fn chart(drawn: &Drawn, title: &str, method: MethodName, thetas: &[Vec<f64>]) -> Result<String> {
     let x = inputs(drawn);
-    let [mean, variance, epistemic] = drawn.predictor(method, thetas).moments(&x)?;
+    let Prediction::Values(p) = drawn.predict(method, thetas, &x)? else {
+        return Err(riemla::Error::Unsupported("bands are drawn of regressions only".into()).into());
+    };
     let half = |variances: &[f64]| variances.iter().map(|v| 2.0 * v.sqrt()).collect::<Vec<_>>();
     let data: Vec<(f64, f64)> =
         drawn.rows.train.inputs().iter().copied().zip(values(&drawn.rows.train).iter().copied()).collect();
     let (low, high) = data.iter().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(p.1), h.max(p.1)));
     let room = 0.75 * (high - low);
     let axes = (Axis::linear("x"), Axis::linear("y").range(low - room, high + room));
-    let mut chart = BandChart::new(title, axes, x.clone(), mean)
-        .band("observation", &half(&variance))
-        .band("function", &half(&epistemic))
+    let mut chart = BandChart::new(title, axes, x.clone(), p.mean.clone())
+        .band("observation", &half(&p.variance()))
+        .band("function", &half(&p.epistemic_variance))
         .data(data)
         .size(Size::SMALL)
         .style(Style::named(method.name(), 0));
@@ -74,7 +76,8 @@ pub fn batch_sizes(section: &mut Section, all: &[Drawn]) -> Result<()> {
             for (setting, method, thetas) in &drawn.sets {
                 let name = Drawn::title(*setting, *method);
                 figures.push((chart(drawn, &format!("{name}, B = {size}"), *method, thetas)?, String::new()));
-                let [_, _, variance] = drawn.predictor(*method, thetas).moments(drawn.rows.test.inputs())?;
+                let prediction = drawn.predict(*method, thetas, drawn.rows.test.inputs())?;
+                let variance = prediction.values().map_or(&[][..], |p| &p.epistemic_variance);
                 let spread = variance.iter().map(|v| v.sqrt()).sum::<f64>() / variance.len() as f64;
                 match spreads.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, points)) => points.push((size as f64, spread)),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use riemla::curvature::Laplace;
+use riemla::predict::Prediction;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
 
 use super::super::config::{Figure, Problem};
@@ -12,7 +13,6 @@ use super::super::fit::{self, Fit};
 use super::super::layout::CellPaths;
 use super::super::record::CellKey;
 use super::super::rows::{Rows, data_of, rows};
-use super::super::score::Predictor;
 use super::super::{Experiment, MethodName, Preset, PriorName, Records, Result, Setting};
 use super::{bands, logistic, maps};
 use crate::datasets::DataDirs;
@@ -52,9 +52,10 @@ pub struct Drawn {
 
 impl Drawn {
     /// Predictions of one set of draws.
-    pub fn predictor<'a>(&'a self, method: MethodName, thetas: &'a [Vec<f64>]) -> Predictor<'a> {
-        let thetas = thetas.iter().take(DRAWS).map(Vec::as_slice).collect();
-        Predictor { network: &self.fit.network, laplace: &self.laplace, method: method.method(), thetas }
+    pub fn predict(&self, method: MethodName, thetas: &[Vec<f64>], inputs: &[f64]) -> Result<Prediction> {
+        let thetas = thetas.iter().take(DRAWS).cloned().collect();
+        let predictor = self.fit.predictor(&self.laplace, method.method().is_linearized(), thetas);
+        Ok(predictor.predict(inputs)?)
     }
 
     /// The name of a set, for titles.

@@ -20,8 +20,8 @@ pub fn figures(drawn: &Drawn) -> Result<Vec<(String, String)>> {
         let one = &thetas[INDEX.min(thetas.len() - 1)..][..1];
         for (thetas, what) in [(one, "one draw"), (thetas.as_slice(), "average over the draws")] {
             let window = window(drawn);
-            let probabilities = drawn.predictor(*method, thetas).probabilities(&nodes(window))?;
-            let svg = map(&Drawn::title(*setting, *method), window, &probabilities)?;
+            let prediction = drawn.predict(*method, thetas, &nodes(window))?;
+            let svg = map(&Drawn::title(*setting, *method), window, &prediction)?;
             figures.push((svg.data(points(drawn)).to_svg(), what.into()));
         }
     }

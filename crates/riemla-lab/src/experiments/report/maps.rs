@@ -1,5 +1,7 @@
 //! Confidence over two inputs.
 
+use riemla::predict::Prediction;
+
 use super::super::Result;
 use super::figures::Drawn;
 use crate::plot::{ConfidenceMap, Grid, PlotError};
@@ -18,20 +20,21 @@ pub fn maps(drawn: &Drawn) -> Result<Vec<(String, String)>> {
     let points = points(drawn);
     let mut figures = Vec::new();
     for (setting, method, thetas) in &drawn.sets {
-        let probabilities = drawn.predictor(*method, thetas).probabilities(&nodes(window))?;
-        let map = map(&Drawn::title(*setting, *method), window, &probabilities)?;
+        let prediction = drawn.predict(*method, thetas, &nodes(window))?;
+        let map = map(&Drawn::title(*setting, *method), window, &prediction)?;
         figures.push((map.data(points.clone()).to_svg(), String::new()));
     }
     Ok(figures)
 }
 
-/// A map of probabilities at [`nodes`].
+/// A map of predictions at [`nodes`].
 pub fn map(
     title: &str,
     (x, y): Window,
-    probabilities: &[f64],
+    prediction: &Prediction,
 ) -> std::result::Result<ConfidenceMap, PlotError> {
-    let classes = probabilities.len() / (NODES * NODES);
+    let (probabilities, classes) =
+        prediction.classes().map_or((&[][..], 1), |p| (&p.probabilities, p.classes));
     let grid = |class: usize| {
         let values = probabilities.chunks_exact(classes).map(|p| p[class]).collect();
         Grid::new(NODES, NODES, x, y, values)

@@ -1,13 +1,12 @@
 //! The drawings of an evaluation.
 
 use riemla::data::Targets;
-use riemla::predict::{ClassPrediction, Prediction};
-use riemla::score;
+use riemla::predict::Prediction;
 
 use super::ood::doubts;
 use super::result::{Evaluation, MethodResult, short};
-use crate::plot::{Axis, Chart, Histogram, Reference, ReliabilityBin, ReliabilityDiagram, Series};
-use crate::workflow::scores::{BINS, coverage};
+use crate::plot::{Axis, Chart, Histogram, Reference, ReliabilityDiagram, Series};
+use crate::scores::{Scorer, coverage};
 
 /// Points of a cloud: more are a blot.
 const MOST_POINTS: usize = 300;
@@ -17,18 +16,12 @@ pub(super) type Figure = (String, String);
 
 /// Confidence against accuracy of every method.
 pub(super) fn reliability(evaluation: &Evaluation) -> riemla::Result<Vec<Figure>> {
-    let Targets::Classes(labels) = &evaluation.targets else { return Ok(Vec::new()) };
-    let diagram = |(method, p): (&MethodResult, &ClassPrediction)| {
-        let bins = score::reliability_bins(&p.probabilities, p.classes, labels, BINS)?;
-        let bin = |b: &score::ReliabilityBin| ReliabilityBin {
-            confidence: b.confidence,
-            accuracy: b.accuracy,
-            count: b.count,
-        };
-        let diagram = ReliabilityDiagram::new(&method.name, bins.iter().map(bin).collect());
+    let diagram = |method: &MethodResult| {
+        let bins = Scorer::default().reliability(&method.prediction, &evaluation.targets)?;
+        let diagram = ReliabilityDiagram::new(&method.name, bins);
         Ok((diagram.to_svg(), diagram.caption()))
     };
-    let classes = evaluation.methods.iter().filter_map(|method| Some((method, method.prediction.classes()?)));
+    let classes = evaluation.methods.iter().filter(|method| method.prediction.classes().is_some());
     classes.map(diagram).collect()
 }
 

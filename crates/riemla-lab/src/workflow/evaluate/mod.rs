@@ -22,7 +22,7 @@ use super::error::{Result, WorkflowError};
 use super::input::DataFiles;
 use super::predictor::{Predictor, decoded};
 use super::sample::read_posterior;
-use super::scores::{decoded_targets, kinds};
+use crate::scores::{ScoreKind, Scorer, decoded_targets, kinds, proper};
 use crate::watch::Watch;
 
 pub use ood::OodResult;
@@ -56,18 +56,17 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
     let mut notes = Vec::new();
     let predictors = predictors(directory, &saved, config, &mut notes)?;
     let targets = decoded_targets(data.targets(), predictors[0].1.scale());
+    let scorer = Scorer::default();
     let mut methods: Vec<MethodResult> = Vec::new();
     for (name, way) in &predictors {
         watch.begin(&format!("predicting with {name}"), 0);
         let prediction = way.predict(data.inputs())?;
         watch.begin(&format!("scoring {name}"), 0);
-        let interval =
-            |kind: &super::scores::ScoreKind| kind.interval(&prediction, &targets, &config.bootstrap);
+        let interval = |kind: &ScoreKind| scorer.interval(kind, &prediction, &targets, &config.bootstrap);
         let scores = kinds(&targets).iter().map(interval).collect::<riemla::Result<_>>()?;
-        let proper = &kinds(&targets)[1];
         let base = methods.first().map(|map| &map.prediction);
-        let gain =
-            base.map(|map| proper.difference((&prediction, map), &targets, &config.bootstrap)).transpose()?;
+        let gain = |map| scorer.difference(proper(&targets), (&prediction, map), &targets, &config.bootstrap);
+        let gain = base.map(gain).transpose()?;
         let mut ood = Vec::new();
         for (files, inputs) in config.ood.iter().zip(&others) {
             let name = files.data.display().to_string();

@@ -6,8 +6,8 @@ use riemla::score::Interval;
 use super::figures;
 use super::result::{Evaluation, MethodResult, short};
 use crate::report::{Better, Cell, Column, Report, Section, Table};
+use crate::scores::{kinds, proper};
 use crate::workflow::error::Result;
-use crate::workflow::scores::kinds;
 
 /// The page: what to conclude first, then scores, pictures and settings.
 pub fn report(evaluation: &Evaluation) -> Result<Report> {
@@ -27,16 +27,12 @@ pub fn report(evaluation: &Evaluation) -> Result<Report> {
     Ok(report)
 }
 
-fn proper(evaluation: &Evaluation) -> &'static str {
-    kinds(&evaluation.targets)[1].name
-}
-
 /// Who is best, and whether that could be chance.
 fn summary(evaluation: &Evaluation) -> String {
     let score = |method: &&MethodResult| method.scores[1].estimate;
     let best = evaluation.methods.iter().min_by(|a, b| score(a).total_cmp(&score(b)));
     let (Some(best), Some(map)) = (best, evaluation.methods.first()) else { return String::new() };
-    let (name, rows) = (proper(evaluation), evaluation.targets.len());
+    let (name, rows) = (proper(&evaluation.targets).name, evaluation.targets.len());
     let compared = match &best.gain {
         None => "the trained weights alone (map); no other method improves on them here".to_string(),
         Some(gain) => format!(
@@ -98,7 +94,7 @@ fn scores(evaluation: &Evaluation) -> Section {
     );
     let mut columns = vec![Column::new("draws")];
     columns.extend(kinds(&evaluation.targets).iter().map(|kind| Column::new(kind.name).better(kind.better)));
-    columns.push(Column::new(format!("{} − map's", proper(evaluation))).better(Better::Lower));
+    columns.push(Column::new(format!("{} − map's", proper(&evaluation.targets).name)).better(Better::Lower));
     let mut table = Table::new("method", columns).caption(format!("Scores on {}.", evaluation.data));
     for method in &evaluation.methods {
         let mut cells = vec![Cell::Text(method.draws.to_string())];

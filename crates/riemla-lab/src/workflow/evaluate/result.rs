@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::ood::OodResult;
 use crate::report::aligned;
-use crate::workflow::scores::kinds;
+use crate::scores::kinds;
 
 /// One way to predict and its scores.
 #[derive(Debug, Clone)]
