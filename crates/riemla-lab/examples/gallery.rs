@@ -165,13 +165,12 @@ fn regression(noise: &mut Noise) -> Section {
     let twice: Vec<f64> = width.iter().map(|w| 2.0 * w).collect();
     let mut charts = Vec::new();
     for name in ["la", "riem-la"] {
-        let style = Style::method(name).unwrap_or(Style::series(0));
         let axes = (Axis::linear("x"), Axis::linear("y"));
         let mut chart = BandChart::new(name, axes, x.clone(), mean.clone())
             .band("± 2σ", &twice)
             .band("± σ", &width)
             .data(data.clone())
-            .style(style)
+            .style(Style::named(name, 0))
             .size(Size::new(400.0, 300.0));
         for _ in 0..6 {
             let (shift, bend) = (0.4 * noise.normal(), 0.2 * noise.normal());

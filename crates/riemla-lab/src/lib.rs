@@ -3,8 +3,8 @@
 pub mod datasets;
 pub mod demo;
 pub mod experiments;
+pub mod method;
 pub mod plot;
-pub mod preset;
 pub mod report;
 pub mod scores;
 pub mod setting;

@@ -9,8 +9,8 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use riemla_lab::datasets::DataDirs;
 use riemla_lab::experiments::{
-    self, BUILTIN, Experiment, ExperimentError, Outcome, Preset, PriorName, Problem, Request, Takes, builtin,
-    has_results, paper_experiments, prepare, write_report,
+    self, BUILTIN, Experiment, ExperimentError, Outcome, PriorName, Problem, Request, Setting, Takes,
+    builtin, has_results, paper_experiments, prepare, write_report,
 };
 use riemla_lab::truth::{self, TruthPlan, TruthRequest};
 
@@ -229,17 +229,17 @@ fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
     })
 }
 
-fn presets(arguments: &Reproduce) -> Vec<Preset> {
+fn presets(arguments: &Reproduce) -> Vec<Setting> {
     if arguments.preset.is_empty() {
         let all = arguments.quick;
-        return Preset::CHOICES.into_iter().filter(|preset| all || *preset != Preset::Converged).collect();
+        return Setting::PRESETS.into_iter().filter(|preset| all || *preset != Setting::CONVERGED).collect();
     }
     let named = |preset: &PresetArgument| match preset {
-        PresetArgument::Paper => Preset::Paper,
-        PresetArgument::Converged => Preset::Converged,
-        PresetArgument::Calibrated => Preset::Calibrated,
+        PresetArgument::Paper => Setting::PAPER,
+        PresetArgument::Converged => Setting::CONVERGED,
+        PresetArgument::Calibrated => Setting::CALIBRATED,
     };
-    let mut presets: Vec<Preset> = arguments.preset.iter().map(named).collect();
+    let mut presets: Vec<Setting> = arguments.preset.iter().map(named).collect();
     presets.sort_unstable();
     presets.dedup();
     presets

@@ -6,7 +6,7 @@ use riemla::objective::Likelihood;
 use riemla::posterior::BatchPlan;
 use serde::{Deserialize, Serialize};
 
-use super::{MethodName, PriorName, Setting};
+use super::{MethodName, Setting};
 
 /// One table or figure of the paper, or a study on its problems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -260,6 +260,26 @@ pub struct Quick {
     /// Smaller batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<usize>,
+}
+
+/// Where the prior precision of the Laplace approximation comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PriorName {
+    /// Maximum of the marginal likelihood.
+    Optimized,
+    /// The number in the experiment's file: twice the weight decay, as in the authors' code.
+    Fixed,
+}
+
+impl PriorName {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Optimized, Self::Fixed];
+
+    /// The name used everywhere.
+    pub fn name(self) -> &'static str {
+        if self == Self::Optimized { "optimized" } else { "fixed" }
+    }
 }
 
 fn ten() -> usize {

@@ -11,7 +11,7 @@ use super::fitted::{Fitted, Ready};
 use super::layout::{CellPaths, write_text};
 use super::record::{CellKey, DrawSummary, Records, RunRecord, Score};
 use super::rows::{data_of, rows};
-use super::{Experiment, ExperimentError, MethodName, Preset, PriorName, Result, Setting};
+use super::{Experiment, ExperimentError, MethodName, PriorName, Result, Setting};
 use crate::datasets::{DataDirs, load};
 use crate::watch::Watch;
 
@@ -23,7 +23,7 @@ pub struct Request {
     /// Whether they are in their small versions.
     pub quick: bool,
     /// For the methods with geodesics, where the experiment has no settings of its own.
-    pub presets: Vec<Preset>,
+    pub presets: Vec<Setting>,
     /// Which priors.
     pub priors: Vec<PriorName>,
     /// Where to write.
@@ -164,7 +164,7 @@ impl Run<'_> {
     fn settings(&self, experiment: &Experiment, problem: &Problem) -> Vec<Setting> {
         let mut settings = experiment.settings.clone();
         if settings.is_empty() {
-            settings = self.request.presets.iter().copied().map(Setting::from).collect();
+            settings.clone_from(&self.request.presets);
         }
         settings.retain(|setting| problem.split.has_validation() || !setting.needs_validation());
         settings

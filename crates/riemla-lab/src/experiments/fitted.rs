@@ -63,9 +63,12 @@ pub struct Fitted<'a> {
 impl Fitted<'_> {
     /// The posterior of a key.
     pub fn posterior(&self, key: &CellKey) -> Result<Posterior> {
+        let Some(method) = key.method.posterior() else {
+            return Err(riemla::Error::Unsupported(format!("{} is no posterior", key.method)).into());
+        };
         let config = PosteriorConfig {
             batch: self.ready.problem.batch.filter(|_| key.method.batched()),
-            ..key.setting.config(key.method.method())
+            ..key.setting.config(method)
         };
         let (loss, train) = (&self.fit.loss, self.rows.train.clone());
         let posterior = Posterior::new(loss, train, self.laplace.clone(), config)?;
@@ -78,7 +81,7 @@ impl Fitted<'_> {
     /// The scores of draws.
     pub fn scores(&self, key: &CellKey, thetas: Vec<Vec<f64>>) -> Result<Vec<Score>> {
         let Ready { experiment, problem, strange } = self.ready;
-        let predictor = self.fit.predictor(&self.laplace, key.method.method().is_linearized(), thetas);
+        let predictor = self.fit.predictor(&self.laplace, key.method.is_linearized(), thetas);
         let test = predictor.predict(self.rows.test.inputs())?;
         let named = |name: &str, all: Vec<(&'static str, f64)>| -> Vec<Score> {
             let score =

@@ -32,6 +32,10 @@ pub(crate) fn draw_marker(svg: &mut Svg, marker: Marker, (x, y): (f64, f64), r: 
             let data = polygon(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]);
             svg.element("path").attr("class", "dot").attr("d", &data)
         }
+        Marker::Down => {
+            let data = polygon(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]);
+            svg.element("path").attr("class", "dot").attr("d", &data)
+        }
         Marker::Diamond => {
             let data = polygon(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]);
             svg.element("path").attr("class", "dot").attr("d", &data)
@@ -39,6 +43,11 @@ pub(crate) fn draw_marker(svg: &mut Svg, marker: Marker, (x, y): (f64, f64), r: 
         Marker::Cross => {
             let a = path_data([(x - 0.8 * r, y - 0.8 * r), (x + 0.8 * r, y + 0.8 * r)], false);
             let b = path_data([(x - 0.8 * r, y + 0.8 * r), (x + 0.8 * r, y - 0.8 * r)], false);
+            svg.element("path").attr("class", "cross").attr("d", &(a + &b))
+        }
+        Marker::Plus => {
+            let a = path_data([(x - 1.1 * r, y), (x + 1.1 * r, y)], false);
+            let b = path_data([(x, y - 1.1 * r), (x, y + 1.1 * r)], false);
             svg.element("path").attr("class", "cross").attr("d", &(a + &b))
         }
     }

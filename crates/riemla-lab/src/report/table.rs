@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::number::{column_decimals, fixed};
+use crate::method::MethodName;
 use crate::plot::{Style, escape};
 
 /// Which end of a column is good.
@@ -124,7 +125,7 @@ impl From<String> for Cell {
     }
 }
 
-/// Rows with a name each. A row named like a method carries the method's colour.
+/// Rows with a name each. A row whose name begins with a method carries the method's colour.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "Written")]
 pub struct Table {
@@ -264,8 +265,9 @@ impl Table {
 }
 
 fn method_key(name: &str) -> String {
-    let key = |style: Style| format!("<span class=\"dot-key\" style=\"--c:{}\"></span>", style.color.css());
-    Style::method(name).map(key).unwrap_or_default()
+    let color = |method| Style::method(method).color.css();
+    let key = |method| format!("<span class=\"dot-key\" style=\"--c:{}\"></span>", color(method));
+    MethodName::leading(name).map(key).unwrap_or_default()
 }
 
 #[cfg(test)]

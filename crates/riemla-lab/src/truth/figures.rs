@@ -4,11 +4,11 @@ use std::path::Path;
 
 use riemla::objective::Objective as _;
 
-use super::contender::Contender;
 use super::density::Density;
 use super::record::{TruthRecord, read_draws};
 use super::report::{main_distance, main_null, marked};
 use crate::experiments::Result;
+use crate::method::MethodName;
 use crate::plot::{Axis, ConfidenceMap, Grid, Reference, Size, StripPlot};
 
 /// What the pictures of densities show.
@@ -34,11 +34,11 @@ pub fn strips(records: &[TruthRecord], targets: &[String]) -> Vec<(String, Strin
         for record in here() {
             if let Some(distance) = main_distance(record) {
                 // Names longer than the margin would end in dots and look alike.
-                let name = record.contender.name().replace("preconditioned", "pre.");
+                let name = record.contender.to_string().replace("preconditioned", "pre.");
                 plot = plot.group(name, vec![distance]);
             }
         }
-        let methods = here().find(|record| record.contender != Contender::Nuts);
+        let methods = here().find(|record| record.contender.method != MethodName::Nuts);
         if let Some(null) = methods.and_then(main_null) {
             plot = plot.reference(Reference::vertical(null, "exact draws"));
         }
@@ -55,7 +55,7 @@ pub fn plane(out: &Path, density: Density, records: &[TruthRecord]) -> Result<Ve
         // Chains lie one after the other: some of each.
         let step = (draws.len() / SHOWN).max(1);
         let dots = draws.iter().step_by(step).take(SHOWN).map(|draw| (draw[0], draw[1], 0)).collect();
-        figures.push((picture(density, &record.contender.name(), dots)?, String::new()));
+        figures.push((picture(density, &record.contender.to_string(), dots)?, String::new()));
     }
     Ok(figures)
 }

@@ -1,7 +1,6 @@
 //! Every method against the truth: exact draws of densities in the plane, Markov chains for networks.
 
 mod chains;
-mod contender;
 mod density;
 mod distance;
 mod figures;
@@ -16,7 +15,6 @@ mod target;
 mod tests;
 
 pub use chains::ChainSummary;
-pub use contender::Contender;
 pub use density::Density;
 pub use distance::Distances;
 pub use plan::{ChainPlan, QuickTruth, TruthPlan};

@@ -13,14 +13,14 @@ use riemla::random::{Purpose, stream};
 use riemla::reference::{Ensemble, Swag, swag};
 use riemla::train::{StochasticLoss, until};
 
-use super::contender::Contender;
 use super::target::{Drawn, Target, Wanted};
 use crate::datasets::DataDirs;
 use crate::experiments::fit::{self, Fit};
 use crate::experiments::rows::{Rows, data_of, rows};
 use crate::experiments::{ExperimentError, Problem, Result};
+use crate::method::MethodName;
 use crate::scores::{Scorer, proper};
-use crate::setting::Number;
+use crate::setting::Setting;
 use crate::watch::Watch;
 
 /// Test rows whose predictions are compared.
@@ -80,14 +80,14 @@ impl NetworkTarget {
     }
 
     /// None if the learning rate is too large for the loss.
-    fn swag(&self, rate: Option<Number>, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
+    fn swag(&self, rate: Option<f64>, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
         let loss = &self.fit.loss;
         let (network, train) = (loss.network().clone(), self.rows.train.clone());
         let stochastic = StochasticLoss::new(network, train, loss.likelihood(), loss.prior().clone())?;
         let default = Swag::default();
         let config = Swag {
             batch_size: default.batch_size.min(self.rows.train.len()),
-            learning_rate: rate.map_or(default.learning_rate, Number::get),
+            learning_rate: rate.unwrap_or(default.learning_rate),
             ..default
         };
         let found = swag(&stochastic, &self.fit.theta, wanted.seed, &config, &mut until(Some(wanted.stop)));
@@ -144,14 +144,12 @@ impl Target for NetworkTarget {
     }
 
     fn draws(&self, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        match wanted.contender {
-            Contender::Straight(method) => self.sample(PosteriorConfig::new(method.method()), false, wanted),
-            Contender::Geodesics(method, setting) => {
-                self.sample(setting.config(method.method()), setting.needs_validation(), wanted)
-            }
-            Contender::Swag(rate) => self.swag(rate, wanted),
-            Contender::Ensemble => self.ensemble(wanted).map(Some),
-            Contender::Nuts => Ok(None),
+        let setting = wanted.contender.setting.unwrap_or(Setting::ANY);
+        match (wanted.contender.method, wanted.contender.method.posterior()) {
+            (_, Some(method)) => self.sample(setting.config(method), setting.needs_validation(), wanted),
+            (MethodName::Swag, _) => self.swag(setting.rate(), wanted),
+            (MethodName::Ensemble, _) => self.ensemble(wanted).map(Some),
+            _ => Ok(None),
         }
     }
 

@@ -5,9 +5,10 @@ use std::path::Path;
 use riemla::reference::Nuts;
 use serde::{Deserialize, Serialize};
 
-use super::contender::Contender;
 use super::density::Density;
 use crate::experiments::{ExperimentError, Problem, Result, Takes};
+use crate::method::MethodName;
+use crate::setting::Entry;
 
 /// The text that comes with the program.
 const BUILTIN: &str = include_str!("../../../../experiments/truth.toml");
@@ -33,7 +34,7 @@ pub struct TruthPlan {
     /// Members of an ensemble: each is a training.
     pub members: u64,
     /// The methods.
-    pub contenders: Vec<Contender>,
+    pub contenders: Vec<Entry>,
     /// The chains that are the truth of networks.
     pub chains: ChainPlan,
     /// Densities in the plane; their truth is exact.
@@ -106,6 +107,16 @@ impl TruthPlan {
         plan.chains.nuts().check()?;
         if plan.samples < 2 || plan.members < 2 {
             return Err(wrong("samples and members must be at least 2: one draw has no spread".into()));
+        }
+        let unfit = |entry: &&Entry| match entry.method {
+            MethodName::La | MethodName::LinLa | MethodName::Swag | MethodName::Ensemble => false,
+            method => !method.is_riemannian() || method.batched() || entry.setting.is_none(),
+        };
+        if let Some(entry) = plan.contenders.iter().find(unfit) {
+            return Err(wrong(format!(
+                "{entry} cannot be held against the truth; there are la, lin-la, swag, ensemble, and riem-la and \
+                 lin-riem-la with a setting, as in riem-la virial"
+            )));
         }
         Ok(plan)
     }

@@ -8,13 +8,12 @@ use riemla::geometry::{
     Geodesic, Integrator, Status, corrected_exponential_map_until, exponential_map_until,
 };
 use riemla::objective::Objective;
-use riemla::posterior::{Statistic, growth_factor, virial_ratio};
+use riemla::posterior::{Method, MetricChoice, Statistic, Strength, growth_factor, virial_ratio};
 use riemla::random::{Purpose, fill_normal, stream};
 
-use super::contender::Contender;
 use super::density::Density;
 use super::target::{Drawn, Target, Wanted};
-use crate::experiments::{ExperimentError, MethodName, Result, Rule, Setting};
+use crate::experiments::{ExperimentError, MethodName, Result, Setting};
 
 /// Range of strengths, and halvings of its logarithm: the strength is known to 0.01 %.
 const RANGE: (f64, f64) = (1e-4, 1e2);
@@ -27,13 +26,6 @@ pub struct Plane {
     density: Density,
     mode: [f64; 2],
     precision: DiagonalPrecision,
-}
-
-/// Which metric; the Fisher metric belongs to networks.
-#[derive(Clone, Copy, PartialEq)]
-enum Metric {
-    Loss,
-    Preconditioned,
 }
 
 impl Plane {
@@ -55,12 +47,12 @@ impl Plane {
     }
 
     /// Geodesics of all draws at one strength. Planes are cheap: all draws are pilots.
-    fn geodesics(&self, wanted: &Wanted<'_>, metric: Metric, strength: f64) -> Result<Vec<Geodesic>> {
+    fn geodesics(&self, wanted: &Wanted<'_>, metric: MetricChoice, strength: f64) -> Result<Vec<Geodesic>> {
         let (density, mode) = (&self.density, &self.mode);
         let one = |index: u64| {
             let v = self.tangent(wanted.seed, Purpose::Draw, index);
             let (integrator, stop) = (Integrator::default(), Some(wanted.stop));
-            if metric == Metric::Loss {
+            if metric == MetricChoice::Loss {
                 return exponential_map_until(density, strength, &integrator, mode, &v, 0, stop);
             }
             let metric = (strength, &self.precision as _);
@@ -71,7 +63,7 @@ impl Plane {
     }
 
     /// What a rule wants to be 1; it falls with the strength. NaN if no geodesic ended, which is not above 1.
-    fn ratio(&self, rule: Rule, geodesics: &[Geodesic]) -> f64 {
+    fn ratio(&self, rule: Strength, geodesics: &[Geodesic]) -> f64 {
         let ends = geodesics.iter().filter(|geodesic| geodesic.status == Status::Reached);
         let lowest = self.density.value(&self.mode);
         // K/2 = 1.
@@ -81,19 +73,25 @@ impl Plane {
             ends.map(|geodesic| (rise(&geodesic.end), virial(&geodesic.end))).unzip();
         let mean = |values: &[f64]| Statistic::Mean.of(values);
         match rule {
-            Rule::LossRise => mean(&rises),
-            Rule::Typical => {
+            Strength::LossRise { .. } => mean(&rises),
+            Strength::Typical { .. } => {
                 let growth: Vec<f64> =
                     virials.iter().zip(&rises).map(|(virial, rise)| virial / rise).collect();
                 growth_factor(Statistic::Median.of(&growth)) * mean(&rises)
             }
-            Rule::VirialMedian => Statistic::Median.of(&virials),
+            Strength::Virial { statistic, .. } => statistic.of(&virials),
             _ => mean(&virials),
         }
     }
 
     /// The strength of a rule, by bisection if it is no number; the work is added to `drawn`.
-    fn strength(&self, rule: Rule, wanted: &Wanted<'_>, metric: Metric, drawn: &mut Drawn) -> Result<f64> {
+    fn strength(
+        &self,
+        rule: Strength,
+        wanted: &Wanted<'_>,
+        metric: MetricChoice,
+        drawn: &mut Drawn,
+    ) -> Result<f64> {
         if let Some(strength) = rule.fixed() {
             return Ok(strength);
         }
@@ -110,12 +108,10 @@ impl Plane {
 
     fn curved(&self, setting: Setting, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
         let mut drawn = Drawn::default();
-        let (metric, rule) = match setting {
-            Setting::Loss(rule) => (Metric::Loss, rule),
-            Setting::Preconditioned(rule) => (Metric::Preconditioned, rule),
-            Setting::Fisher | Setting::Preset(_) => return Ok(None),
-        };
-        if rule == Rule::HeldOut {
+        let config = setting.config(Method::RiemLa);
+        let (metric, rule) = (config.metric, config.strength);
+        // The Fisher metric and held-out rows belong to networks.
+        if setting.is_preset() || metric == MetricChoice::Fisher || setting.needs_validation() {
             return Ok(None);
         }
         let strength = self.strength(rule, wanted, metric, &mut drawn)?;
@@ -149,12 +145,12 @@ impl Target for Plane {
     }
 
     fn draws(&self, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        match wanted.contender {
-            Contender::Straight(MethodName::La) => {
+        match (wanted.contender.method, wanted.contender.setting) {
+            (MethodName::La, _) => {
                 let one = |index| self.straight(&self.tangent(wanted.seed, Purpose::Draw, index));
                 Ok(Some(Drawn { thetas: (0..wanted.samples).map(one).collect(), ..Drawn::default() }))
             }
-            Contender::Geodesics(MethodName::RiemLa, setting) => self.curved(setting, wanted),
+            (MethodName::RiemLa, Some(setting)) => self.curved(setting, wanted),
             _ => Ok(None),
         }
     }

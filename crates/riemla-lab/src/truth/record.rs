@@ -8,10 +8,11 @@ use riemla_files::tensors::{TensorFile, TensorRef, write_tensors};
 use serde::{Deserialize, Serialize};
 
 use super::chains::ChainSummary;
-use super::contender::Contender;
 use super::distance::Distances;
 use crate::experiments::Result;
 use crate::experiments::layout::{make_parent, read_lines, slug, write_lines};
+use crate::method::MethodName;
+use crate::setting::Entry;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,7 +20,7 @@ pub struct TruthRecord {
     /// The target.
     pub target: String,
     /// The method.
-    pub contender: Contender,
+    pub contender: Entry,
     /// Version of this program.
     pub riemla_version: String,
     /// All that the numbers depend on: they are made again if it changes.
@@ -82,7 +83,7 @@ impl TruthRecords {
     }
 
     /// The line of a method.
-    pub fn get(&self, target: &str, contender: Contender) -> Option<&TruthRecord> {
+    pub fn get(&self, target: &str, contender: Entry) -> Option<&TruthRecord> {
         self.records.iter().find(|record| record.target == target && record.contender == contender)
     }
 
@@ -98,13 +99,13 @@ impl TruthRecords {
 }
 
 /// Where the draws of a method are.
-fn draws_file(out: &Path, target: &str, contender: Contender) -> PathBuf {
+fn draws_file(out: &Path, target: &str, contender: Entry) -> PathBuf {
     let place = out.join("truth").join(slug(target));
-    place.join(format!("{}.safetensors", slug(&contender.name())))
+    place.join(format!("{}.safetensors", slug(&contender.to_string())))
 }
 
 /// Keeps draws: tensor `theta`, draws × weights.
-pub fn write_draws(out: &Path, target: &str, contender: Contender, thetas: &[Vec<f64>]) -> Result<()> {
+pub fn write_draws(out: &Path, target: &str, contender: Entry, thetas: &[Vec<f64>]) -> Result<()> {
     let file = draws_file(out, target, contender);
     make_parent(&file)?;
     let dims = vec![thetas.len(), thetas.first().map_or(0, Vec::len)];
@@ -113,7 +114,7 @@ pub fn write_draws(out: &Path, target: &str, contender: Contender, thetas: &[Vec
 }
 
 /// Draws that were kept.
-pub fn read_draws(out: &Path, target: &str, contender: Contender) -> Result<Vec<Vec<f64>>> {
+pub fn read_draws(out: &Path, target: &str, contender: Entry) -> Result<Vec<Vec<f64>>> {
     let tensor = TensorFile::open(&draws_file(out, target, contender))?.get("theta")?;
     let width = tensor.dims.last().copied().unwrap_or(1).max(1);
     Ok(tensor.values.chunks(width).map(<[f64]>::to_vec).collect())
@@ -160,6 +161,7 @@ pub fn truth_csv(records: &[TruthRecord]) -> String {
 
 /// Whether the truth of a target can be trusted.
 pub fn truth_of(records: &[TruthRecord], target: &str) -> bool {
-    let chains = records.iter().find(|record| record.target == target && record.contender == Contender::Nuts);
+    let chains =
+        records.iter().find(|record| record.target == target && record.contender.method == MethodName::Nuts);
     chains.is_some_and(|record| record.exact_truth || record.chains.is_some_and(|chains| chains.converged))
 }

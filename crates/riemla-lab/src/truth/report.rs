@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::contender::Contender;
 use super::figures;
 use super::plan::{PLAN_FILE, TruthPlan};
 use super::record::{TruthRecord, TruthRecords, records_file, truth_csv, truth_of};
 use crate::experiments::layout::write_text;
 use crate::experiments::{ExperimentError, Result};
+use crate::method::MethodName;
 use crate::report::{Report, Section, Table};
 
 const DISTANCES: &str = "\
@@ -47,7 +47,8 @@ fn in_order(plan: &TruthPlan, records: &[TruthRecord]) -> Vec<TruthRecord> {
     let mut sorted = records.to_vec();
     sorted.sort_by_key(|record| {
         let place = plan.contenders.iter().position(|contender| *contender == record.contender);
-        let place = if record.contender == Contender::Nuts { None } else { place.or(Some(usize::MAX)) };
+        let place =
+            if record.contender.method == MethodName::Nuts { None } else { place.or(Some(usize::MAX)) };
         (targets.iter().position(|target| *target == record.target), place)
     });
     sorted
@@ -119,7 +120,7 @@ fn ranking(records: &[TruthRecord], targets: &[String]) -> Table {
     let row = |target: &String| {
         let mut here: Vec<(f64, &TruthRecord)> = records
             .iter()
-            .filter(|record| record.target == *target && record.contender != Contender::Nuts)
+            .filter(|record| record.target == *target && record.contender.method != MethodName::Nuts)
             .filter_map(|record| main_distance(record).map(|distance| (distance, record)))
             .collect();
         here.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -130,7 +131,7 @@ fn ranking(records: &[TruthRecord], targets: &[String]) -> Table {
         };
         let mut cells: Vec<String> = here.iter().take(3).map(cell).collect();
         cells.resize(3, "–".into());
-        let nuts = records.iter().find(|r| r.target == *target && r.contender == Contender::Nuts);
+        let nuts = records.iter().find(|r| r.target == *target && r.contender.method == MethodName::Nuts);
         let cost = nuts.and_then(|record| record.gradients_per_effective_draw);
         cells.push(cost.map_or("–".into(), |cost| format!("{cost:.0} gradients")));
         (marked(records, target), cells)
@@ -168,7 +169,7 @@ fn table(records: &[TruthRecord], target: &str) -> Table {
             text(record.gradients_per_draw, 0),
             text(record.gradients_per_effective_draw, 0),
         ];
-        (record.contender.name(), cells)
+        (record.contender.to_string(), cells)
     };
     let here: Vec<&TruthRecord> = records.iter().filter(|record| record.target == target).collect();
     let columns = [

@@ -7,7 +7,6 @@ use riemla::posterior::virial_ratio;
 use serde_json::json;
 
 use super::chains::{self, ChainSummary};
-use super::contender::Contender;
 use super::distance::{Distances, Truth, finite, slices};
 use super::network::NetworkTarget;
 use super::plan::{PLAN_FILE, TruthPlan};
@@ -17,7 +16,12 @@ use super::target::{Drawn, Target, Wanted};
 use crate::datasets::DataDirs;
 use crate::experiments::layout::write_text;
 use crate::experiments::{ExperimentError, Outcome, Result};
+use crate::method::MethodName;
+use crate::setting::Entry;
 use crate::watch::Watch;
+
+/// The chains.
+const NUTS: Entry = Entry { method: MethodName::Nuts, setting: None };
 
 /// Draws of a truth that is exact.
 const EXACT_DRAWS: u64 = 4000;
@@ -47,7 +51,7 @@ pub fn run(request: &TruthRequest, stop: &AtomicBool, watch: &dyn Watch) -> Resu
         run.keep_going(density.name(), result)?;
     }
     for problem in &plan.problems {
-        let wanted = run.wanted(Contender::Nuts);
+        let wanted = run.wanted(NUTS);
         let made_with = run.made_with(json!(problem));
         let new = || -> Result<Box<dyn Target>> {
             let place = (out.as_path(), &request.data);
@@ -69,7 +73,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn wanted(&self, contender: Contender) -> Wanted<'a> {
+    fn wanted(&self, contender: Entry) -> Wanted<'a> {
         let TruthPlan { samples, members, seed, .. } = self.request.plan;
         Wanted { contender, samples, members, seed, stop: self.stop }
     }
@@ -93,7 +97,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn is_done(&self, name: &str, contender: Contender, made_with: &serde_json::Value) -> bool {
+    fn is_done(&self, name: &str, contender: Entry, made_with: &serde_json::Value) -> bool {
         self.records.get(name, contender).is_some_and(|record| record.made_with == *made_with)
     }
 
@@ -103,9 +107,9 @@ impl<'a> Run<'a> {
         made_with: serde_json::Value,
         new: impl FnOnce() -> Result<Box<dyn Target>>,
     ) -> Result<()> {
-        let contenders: Vec<Contender> =
-            self.request.plan.contenders.iter().copied().filter(|c| *c != Contender::Nuts).collect();
-        let all = || [Contender::Nuts].into_iter().chain(contenders.iter().copied());
+        let contenders: Vec<Entry> =
+            self.request.plan.contenders.iter().copied().filter(|c| c.method != MethodName::Nuts).collect();
+        let all = || [NUTS].into_iter().chain(contenders.iter().copied());
         if self.stop.load(Ordering::Relaxed) {
             return Err(ExperimentError::Interrupted);
         }
@@ -131,16 +135,16 @@ impl<'a> Run<'a> {
 
     /// The truth: exact draws, or those of chains, which are run in any case.
     fn truth(&mut self, place: &Place<'_>) -> Result<Truth> {
-        let wanted = self.wanted(Contender::Nuts);
+        let wanted = self.wanted(NUTS);
         let exact = place.target.exact(wanted.seed, EXACT_DRAWS);
         let out = &self.request.out;
-        if self.is_done(place.name, Contender::Nuts, place.made_with) {
+        if self.is_done(place.name, NUTS, place.made_with) {
             self.watch.step();
-            let draws = exact.map_or_else(|| read_draws(out, place.name, Contender::Nuts), Ok)?;
+            let draws = exact.map_or_else(|| read_draws(out, place.name, NUTS), Ok)?;
             return Truth::new(place.target, draws);
         }
         let (drawn, summary) = chains::run(place.target, &self.request.plan.chains, &wanted)?;
-        write_draws(out, place.name, Contender::Nuts, &drawn.thetas)?;
+        write_draws(out, place.name, NUTS, &drawn.thetas)?;
         let is_exact = exact.is_some();
         let truth = Truth::new(place.target, exact.unwrap_or_else(|| drawn.thetas.clone()))?;
         let distances = truth.distances(place.target, &drawn.thetas, false)?;
@@ -149,28 +153,28 @@ impl<'a> Run<'a> {
             true => distances,
             false => Distances { weights: None, functions: None, deviation_ratio: None, ..distances },
         };
-        self.put(place, Contender::Nuts, is_exact, drawn, distances, Some(summary))?;
+        self.put(place, NUTS, is_exact, drawn, distances, Some(summary))?;
         self.watch.step();
         Ok(truth)
     }
 
-    fn contender(&mut self, place: &Place<'_>, truth: &Truth, contender: Contender) -> Result<()> {
+    fn contender(&mut self, place: &Place<'_>, truth: &Truth, contender: Entry) -> Result<()> {
         let Some(drawn) = place.target.draws(&self.wanted(contender))? else { return Ok(()) };
         if drawn.thetas.len() < 2 {
             let what = format!("{}, {contender}", place.name);
             let reason = format!("{} of {} draws failed", drawn.failed, self.request.plan.samples);
             return Err(ExperimentError::NoDraw { what, reason });
         }
-        let distances = truth.distances(place.target, &drawn.thetas, contender.is_linearized())?;
+        let distances = truth.distances(place.target, &drawn.thetas, contender.method.is_linearized())?;
         write_draws(&self.request.out, place.name, contender, &drawn.thetas)?;
-        let exact = self.records.get(place.name, Contender::Nuts).is_some_and(|record| record.exact_truth);
+        let exact = self.records.get(place.name, NUTS).is_some_and(|record| record.exact_truth);
         self.put(place, contender, exact, drawn, distances, None)
     }
 
     fn put(
         &mut self,
         place: &Place<'_>,
-        contender: Contender,
+        contender: Entry,
         exact_truth: bool,
         drawn: Drawn,
         distances: Distances,
@@ -201,14 +205,14 @@ struct Place<'a> {
 impl Place<'_> {
     fn record(
         &self,
-        contender: Contender,
+        contender: Entry,
         exact_truth: bool,
         drawn: Drawn,
         distances: Distances,
         chains: Option<ChainSummary>,
     ) -> Result<TruthRecord> {
         let thetas = slices(&drawn.thetas);
-        let (center, linearized) = (self.target.center(), contender.is_linearized());
+        let (center, linearized) = (self.target.center(), contender.method.is_linearized());
         let objective = self.target.objective(linearized)?;
         let (n, half) = (thetas.len() as f64, 0.5 * center.len() as f64);
         let lowest = objective.value(center);

@@ -5,14 +5,14 @@ use std::sync::atomic::AtomicBool;
 use riemla::geometry::Counters;
 use riemla::objective::Objective;
 
-use super::contender::Contender;
 use crate::experiments::Result;
+use crate::setting::Entry;
 
 /// What draws are asked for.
 #[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     /// The method.
-    pub contender: Contender,
+    pub contender: Entry,
     /// How many draws.
     pub samples: u64,
     /// Members, if it is an ensemble.

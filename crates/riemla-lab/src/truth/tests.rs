@@ -3,7 +3,6 @@
 use std::sync::atomic::AtomicBool;
 
 use super::chains;
-use super::contender::Contender;
 use super::density::Density;
 use super::distance::{Distances, Truth};
 use super::network::NetworkTarget;
@@ -13,6 +12,8 @@ use super::record::TruthRecords;
 use super::run::{TruthRequest, run};
 use super::target::{Target as _, Wanted};
 use crate::datasets::DataDirs;
+use crate::method::MethodName;
+use crate::setting::Entry;
 use crate::watch::Silent;
 
 static GO: AtomicBool = AtomicBool::new(false);
@@ -82,8 +83,7 @@ fn a_stop_leaves_nothing_half_done_and_what_is_done_is_not_done_again() {
     let text = TruthPlan::builtin().expect("built in").shrunk().to_toml();
     let mut plan = TruthPlan::parse("plan", &text).expect("reads");
     plan.problems.truncate(1);
-    plan.contenders =
-        ["la", "riem-la virial"].map(|name| name.parse::<Contender>().expect("a method")).into();
+    plan.contenders = ["la", "riem-la virial"].map(|name| name.parse::<Entry>().expect("a method")).into();
     let request = TruthRequest { plan, out: out.path().into(), data: DataDirs::new(None) };
     let stopped = run(&request, &STOP, &Silent).expect("an outcome");
     assert!(stopped.interrupted);
@@ -95,7 +95,7 @@ fn a_stop_leaves_nothing_half_done_and_what_is_done_is_not_done_again() {
     let records = TruthRecords::open(out.path()).expect("opens");
     // Two densities and one network, with chains and two methods each.
     assert_eq!(records.as_slice().len(), 9);
-    let logistic = records.get("logistic 2-D", Contender::Nuts).expect("a record");
+    let logistic = records.get("logistic 2-D", MethodName::Nuts.into()).expect("a record");
     assert!(!logistic.exact_truth && logistic.distances.weights.is_none() && logistic.nll.is_some());
     run(&request, &GO, &Silent).expect("an outcome");
     assert_eq!(read(), first);

@@ -45,7 +45,7 @@ fn chart(drawn: &Drawn, title: &str, method: MethodName, thetas: &[Vec<f64>]) ->
         .band("function", &half(&p.epistemic_variance))
         .data(data)
         .size(Size::SMALL)
-        .style(Style::named(method.name(), 0));
+        .style(Style::method(method));
     for function in functions(drawn, method, thetas, &x)? {
         chart = chart.sample(function);
     }
@@ -59,7 +59,7 @@ fn functions(drawn: &Drawn, method: MethodName, thetas: &[Vec<f64>], x: &[f64]) 
     }
     let first: Vec<&[f64]> = thetas.iter().take(FUNCTIONS).map(Vec::as_slice).collect();
     let network = &drawn.fit.network;
-    Ok(match method.method().is_linearized() {
+    Ok(match method.is_linearized() {
         true => linearized_outputs(network, &drawn.laplace.theta, &first, x)?,
         false => outputs(network, &first, x)?,
     })

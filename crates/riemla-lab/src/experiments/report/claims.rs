@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::super::{MethodName, Preset, PriorName, ResultRow};
+use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Number, Numbers, Place, shown};
 use crate::report::{Section, Table};
 
@@ -89,9 +89,9 @@ fn default_against_best(numbers: &Numbers<'_>) -> Table {
         found.min_by(|a, b| a.0.total_cmp(&b.0))
     };
     let row = |prior: PriorName, set: &str| {
-        let ours = numbers.row(nll(set, prior), MethodName::RiemLa, Preset::Calibrated)?;
+        let ours = numbers.row(nll(set, prior), MethodName::RiemLa, Setting::CALIBRATED)?;
         let (lowest, method, of) = best(set)?;
-        let strong = numbers.row(nll(set, prior), MethodName::RiemLa, Preset::Converged);
+        let strong = numbers.row(nll(set, prior), MethodName::RiemLa, Setting::CONVERGED);
         let gradients = |row: Option<&ResultRow>| {
             row.and_then(|row| row.draws.gradients_per_sample).map_or("–".into(), |n| format!("{n:.0}"))
         };
@@ -100,7 +100,7 @@ fn default_against_best(numbers: &Numbers<'_>) -> Table {
             format!("{lowest:.3} ({}, prior {})", method.name(), of.name()),
             format!("{lower}: {}", shown("nll", Number { mean: ours.mean, error: ours.standard_error })),
             numbers
-                .ours(nll(set, prior), MethodName::RiemLa, Preset::Paper)
+                .ours(nll(set, prior), MethodName::RiemLa, Setting::PAPER)
                 .map_or("–".into(), |number| shown("nll", number)),
             ours.seeds.to_string(),
             gradients(Some(ours)),
@@ -210,11 +210,6 @@ fn ood_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
     rows
 }
 
-/// The presets' names, for texts.
-pub fn names(presets: &[Preset]) -> String {
-    presets.iter().map(|preset| preset.name()).collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::record::DrawSummary;
@@ -224,14 +219,14 @@ mod tests {
 
     #[test]
     fn the_default_is_held_against_the_best_published_number() {
-        let row = |setting: Preset, mean, gradients| ResultRow {
+        let row = |setting: Setting, mean, gradients| ResultRow {
             mean,
-            setting: setting.into(),
+            setting,
             draws: DrawSummary { gradients_per_sample: Some(gradients), ..DrawSummary::default() },
             ..example("banana")
         };
         for (mean, verdict) in [(0.28, "yes: 0.280 ± 0.001"), (0.29, "no: 0.290 ± 0.001")] {
-            let rows = [row(Preset::Calibrated, mean, 100.0), row(Preset::Converged, 0.31, 400.0)];
+            let rows = [row(Setting::CALIBRATED, mean, 100.0), row(Setting::CONVERGED, 0.31, 400.0)];
             let table = default_against_best(&Numbers::new(&rows));
             // The paper's lowest on banana is RIEM-LA with the prior fixed.
             let cells =
@@ -242,18 +237,18 @@ mod tests {
 
     #[test]
     fn verdicts_say_when_they_are_close_and_when_they_rest_on_less() {
-        let row = |setting: Preset, method, mean, seeds| ResultRow {
+        let row = |setting: Setting, method, mean, seeds| ResultRow {
             mean,
             seeds,
-            setting: setting.into(),
+            setting,
             method,
             ..example("banana")
         };
         let rows = [
-            row(Preset::Calibrated, MethodName::LinRiemLa, 0.2864, 5),
-            row(Preset::Calibrated, MethodName::LinRiemLaBatches, 0.2856, 5),
-            row(Preset::Converged, MethodName::LinRiemLa, 0.31, 1),
-            row(Preset::Converged, MethodName::LinRiemLaBatches, 0.32, 5),
+            row(Setting::CALIBRATED, MethodName::LinRiemLa, 0.2864, 5),
+            row(Setting::CALIBRATED, MethodName::LinRiemLaBatches, 0.2856, 5),
+            row(Setting::CONVERGED, MethodName::LinRiemLa, 0.31, 1),
+            row(Setting::CONVERGED, MethodName::LinRiemLaBatches, 0.32, 5),
         ];
         let claims = batch_claims(&Numbers::new(&rows));
         let cells =

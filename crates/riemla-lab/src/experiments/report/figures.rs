@@ -13,7 +13,7 @@ use super::super::fit::{self, Fit};
 use super::super::layout::CellPaths;
 use super::super::record::CellKey;
 use super::super::rows::{Rows, data_of, rows};
-use super::super::{Experiment, MethodName, Preset, PriorName, Records, Result, Setting};
+use super::super::{Experiment, MethodName, PriorName, Records, Result, Setting};
 use super::{bands, logistic, maps};
 use crate::datasets::DataDirs;
 use crate::report::Section;
@@ -54,7 +54,7 @@ impl Drawn {
     /// Predictions of one set of draws.
     pub fn predict(&self, method: MethodName, thetas: &[Vec<f64>], inputs: &[f64]) -> Result<Prediction> {
         let thetas = thetas.iter().take(DRAWS).cloned().collect();
-        let predictor = self.fit.predictor(&self.laplace, method.method().is_linearized(), thetas);
+        let predictor = self.fit.predictor(&self.laplace, method.is_linearized(), thetas);
         Ok(predictor.predict(inputs)?)
     }
 
@@ -108,7 +108,7 @@ fn load(
 ) -> Result<Option<Drawn>> {
     let mut sets = Vec::new();
     let mut settings = vec![Setting::ANY];
-    settings.extend(Preset::CHOICES.map(Setting::from));
+    settings.extend(Setting::PRESETS);
     settings.extend(&experiment.settings);
     settings.sort_unstable();
     settings.dedup();

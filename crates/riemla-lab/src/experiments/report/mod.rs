@@ -110,7 +110,12 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
     };
     let presets = match numbers.presets() {
         none if none.is_empty() => String::new(),
-        presets => format!("; presets: {}", claims::names(&presets)),
+        presets => {
+            format!(
+                "; presets: {}",
+                presets.iter().map(|preset| preset.name()).collect::<Vec<_>>().join(", ")
+            )
+        }
     };
     let count = match records.len() {
         0 => format!("{} numbers", numbers.rows.len()),

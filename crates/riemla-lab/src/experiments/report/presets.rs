@@ -1,6 +1,6 @@
 //! How the numbers move with the integrator and the strength, what draws cost, where we disagree.
 
-use super::super::{MethodName, Preset, PriorName, ResultRow, Setting};
+use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Number, Numbers, Place, distance, shown, shown_distance};
 use crate::plot::{Axis, Chart, Series};
 use crate::report::{Section, Table};
@@ -80,7 +80,7 @@ fn charts(numbers: &Numbers<'_>) -> Vec<(String, String)> {
             let mut chart = Chart::new(format!("{set}, prior {}", prior.name()), x, Axis::linear("test NLL"));
             let mut most = 0;
             for method in MethodName::ALL.into_iter().filter(|method| method.is_riemannian()) {
-                let found = |(i, preset): (usize, &Preset)| {
+                let found = |(i, preset): (usize, &Setting)| {
                     numbers.ours(at, method, *preset).map(|n| (i as f64, n.mean, n.error.unwrap_or(0.0)))
                 };
                 let points: Vec<_> = presets.iter().enumerate().filter_map(found).collect();
@@ -145,7 +145,7 @@ fn reason(numbers: &Numbers<'_>, row: &ResultRow, published: Number) -> String {
         return "the paper has the same digits for the other prior: copied there".into();
     }
     if let Some(solved) =
-        numbers.ours(at, row.method, Preset::Converged).filter(|_| row.method.is_riemannian())
+        numbers.ours(at, row.method, Setting::CONVERGED).filter(|_| row.method.is_riemannian())
     {
         // The solver is a reason where another one moves the number by as much as half the difference.
         let moves = 2.0 * (row.mean - solved.mean).abs() >= (row.mean - published.mean).abs();
@@ -167,14 +167,12 @@ fn reason(numbers: &Numbers<'_>, row: &ResultRow, published: Number) -> String {
 pub fn disagreements(numbers: &Numbers<'_>) -> Section {
     let mut rows = Vec::new();
     let mut compared = [0usize; 2];
-    for row in
-        numbers.rows.iter().filter(|row| matches!(row.setting, Setting::Preset(Preset::Any | Preset::Paper)))
-    {
+    for row in numbers.rows.iter().filter(|row| [Setting::ANY, Setting::PAPER].contains(&row.setting)) {
         let at = Place::of(row);
         // The trained network is the same under both priors and counts once.
         let optimized = Place { prior: PriorName::Optimized, ..at };
         if (row.method, row.prior) == (MethodName::Map, PriorName::Fixed)
-            && numbers.row(optimized, row.method, Preset::Any).is_some()
+            && numbers.row(optimized, row.method, Setting::ANY).is_some()
         {
             continue;
         }
@@ -223,29 +221,29 @@ mod tests {
 
     #[test]
     fn reasons_are_those_of_the_numbers() {
-        let row = |set, method, score: &str, setting: Preset, mean| ResultRow {
+        let row = |set, method, score: &str, setting: Setting, mean| ResultRow {
             method,
             score: score.into(),
             mean,
             prior: PriorName::Fixed,
-            setting: setting.into(),
+            setting,
             ..example(set)
         };
         let why = |row: &ResultRow, others: &[ResultRow]| {
             reason(&Numbers::new(others), row, Number { mean: 0.4, error: None })
         };
-        let copied = row("ionosphere", MethodName::LinLa, "brier", Preset::Any, 0.2);
+        let copied = row("ionosphere", MethodName::LinLa, "brier", Setting::ANY, 0.2);
         assert!(why(&copied, &[]).contains("same digits"));
         assert_eq!(why(&ResultRow { score: "nll".into(), ..copied }, &[]), "not known");
         // The trained network has no other prior.
-        assert_eq!(why(&row("ionosphere", MethodName::Map, "brier", Preset::Any, 0.2), &[]), "not known");
-        let ours = row("banana", MethodName::RiemLa, "nll", Preset::Paper, 0.3);
+        assert_eq!(why(&row("ionosphere", MethodName::Map, "brier", Setting::ANY, 0.2), &[]), "not known");
+        let ours = row("banana", MethodName::RiemLa, "nll", Setting::PAPER, 0.3);
         assert_eq!(why(&ours, &[]), "not known");
         for (mean, reason) in [
             (0.36, "it depends on the solver: 0.360 when solved properly"),
             (0.31, "not known: 0.310 when solved properly"),
         ] {
-            let solved = row("banana", MethodName::RiemLa, "nll", Preset::Converged, mean);
+            let solved = row("banana", MethodName::RiemLa, "nll", Setting::CONVERGED, mean);
             assert_eq!(why(&ours, &[solved]), reason);
         }
     }

@@ -1,6 +1,6 @@
 //! The paper's tables with our numbers beside them.
 
-use super::super::{MethodName, Preset, PriorName, ResultRow};
+use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Numbers, Place, distance, shown, shown_distance};
 use crate::report::{Section, Table};
 
@@ -54,9 +54,9 @@ fn table(
     let mut table = Table::new("method", scores.iter().copied())
         .caption(caption(&here, most, prior, train_set, test_set));
     for method in MethodName::ALL {
-        let presets: Vec<Preset> = match method.is_riemannian() {
+        let presets: Vec<Setting> = match method.is_riemannian() {
             true => numbers.presets(),
-            false => vec![Preset::Any],
+            false => vec![Setting::ANY],
         };
         let mut compared = None;
         for preset in presets {
@@ -66,11 +66,11 @@ fn table(
             let cells: Vec<_> = scores.iter().map(|s| numbers.ours(place(s), method, preset)).collect();
             let text = cells.iter().zip(&scores).map(|(n, s)| n.map_or(String::new(), |n| shown(s, n)));
             let name = match preset {
-                Preset::Any => method.name().to_string(),
+                Setting::ANY => method.name().to_string(),
                 _ => format!("{}, {}", method.name(), preset.name()),
             };
             table.row(name + &Extent::of(row).remark(most), text);
-            if matches!(preset, Preset::Any | Preset::Paper) {
+            if [Setting::ANY, Setting::PAPER].contains(&preset) {
                 compared = Some(cells);
             }
         }

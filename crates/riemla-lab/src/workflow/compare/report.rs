@@ -3,7 +3,7 @@
 use riemla::score::Interval;
 
 use super::result::{Comparison, ScorePair, reading};
-use crate::plot::{Axis, Chart, Histogram, Reference, Series};
+use crate::plot::{Axis, Chart, Histogram, Reference, Series, Style};
 use crate::report::{Report, Section, Table};
 
 /// Points of a cloud: more are a blot.
@@ -66,7 +66,8 @@ fn weights(comparison: &Comparison) -> Section {
     section.table(table);
     section.figure(deviations(comparison), "One point per weight. On the line both sets are equally wide.");
     let mut histogram = Histogram::new("Distance per weight", "Wasserstein-1 in standard deviations")
-        .values(other.as_str(), comparison.marginals.wasserstein.clone());
+        .values(other.as_str(), comparison.marginals.wasserstein.clone())
+        .style(Style::named(comparison.other().method, 0));
     if let Some(null) = comparison.wasserstein_null {
         histogram = histogram.reference(Reference::vertical(null, "mean by chance"));
     }
@@ -85,7 +86,7 @@ fn deviations(comparison: &Comparison) -> String {
     let axis = |name: &str| Axis::log(format!("standard deviation, {name}"));
     Chart::new("Standard deviation of every weight", axis(reference), axis(other))
         .reference(Reference::curve(vec![(ends.0, ends.0), (ends.1, ends.1)], "equal"))
-        .series(Series::scatter(other.as_str(), points))
+        .series(Series::scatter(other.as_str(), points).style(Style::named(comparison.other().method, 0)))
         .to_svg()
 }
 

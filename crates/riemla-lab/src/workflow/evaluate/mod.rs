@@ -12,25 +12,22 @@ mod result;
 use std::path::Path;
 
 use riemla::data::Dataset;
-use riemla::posterior::Method;
 use riemla::predict::{Prediction, Temperature, fit_temperature, outputs};
 use riemla::score::Bootstrap;
 use riemla_files::SavedPosterior;
 
-use super::draws::{predictor, set_names};
+use super::draws::{DrawnSet, assembled, drawn, set_names};
 use super::error::{Result, WorkflowError};
 use super::input::DataFiles;
 use super::predictor::{Predictor, decoded};
 use super::sample::read_posterior;
+use crate::method::MethodName;
 use crate::scores::{ScoreKind, Scorer, decoded_targets, kinds, proper};
 use crate::watch::Watch;
 
 pub use ood::OodResult;
 pub use report::report;
 pub use result::{Evaluation, MethodResult};
-
-/// Name of the trained weights with a temperature.
-pub const TEMPERATURE: &str = "map-temperature";
 
 /// What is asked of an evaluation.
 #[derive(Debug, Clone)]
@@ -55,10 +52,10 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
     let others = config.ood.iter().map(|files| files.inputs(&saved.model)).collect::<Result<Vec<_>>>()?;
     let mut notes = Vec::new();
     let predictors = predictors(directory, &saved, config, &mut notes)?;
-    let targets = decoded_targets(data.targets(), predictors[0].1.scale());
+    let targets = decoded_targets(data.targets(), predictors[0].2.scale());
     let scorer = Scorer::default();
     let mut methods: Vec<MethodResult> = Vec::new();
-    for (name, way) in &predictors {
+    for (name, method, way) in &predictors {
         watch.begin(&format!("predicting with {name}"), 0);
         let prediction = way.predict(data.inputs())?;
         watch.begin(&format!("scoring {name}"), 0);
@@ -72,9 +69,10 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
             let name = files.data.display().to_string();
             ood.push(OodResult::new(name, &prediction, &way.predict(inputs)?, &config.bootstrap)?);
         }
-        methods.push(MethodResult { name: name.clone(), draws: way.draws(), scores, gain, prediction, ood });
+        let (name, method, draws) = (name.clone(), *method, way.draws());
+        methods.push(MethodResult { name, method, draws, scores, gain, prediction, ood });
     }
-    let temperature = predictors.iter().find_map(|(_, way)| way.temperature());
+    let temperature = predictors.iter().find_map(|(_, _, way)| way.temperature());
     Ok(Evaluation {
         posterior: directory.display().to_string(),
         data: config.data.data.display().to_string(),
@@ -134,7 +132,7 @@ fn predictors(
     saved: &SavedPosterior,
     config: &EvaluateConfig,
     notes: &mut Vec<String>,
-) -> Result<Vec<(String, Way)>> {
+) -> Result<Vec<(String, MethodName, Way)>> {
     let there = set_names(directory)?;
     let sets = if config.sets.is_empty() { there } else { config.sets.clone() };
     if sets.is_empty() {
@@ -143,8 +141,12 @@ fn predictors(
             directory.display()
         ));
     }
-    let map = predictor(saved, directory, Method::Map.name())?;
-    let mut all = vec![(Method::Map.name().to_string(), Way::Draws(map.clone()))];
+    let of_set = |name: &str| -> Result<(String, MethodName, Predictor)> {
+        let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
+        Ok((name.into(), (&config).into(), assembled(saved, config.is_linearized(), thetas)?))
+    };
+    let (name, method, map) = of_set(MethodName::Map.name())?;
+    let mut all = vec![(name, method, Way::Draws(map.clone()))];
     match held_out(saved, config)? {
         Some(held_out) => {
             let outputs = outputs_of(&map, held_out.inputs())?;
@@ -152,18 +154,18 @@ fn predictors(
             if temperature.status != riemla::predict::TemperatureStatus::Converged {
                 notes.push(format!("temperature: {}", temperature.status));
             }
-            all.push((TEMPERATURE.into(), Way::Temperature(map, temperature)));
+            let method = MethodName::MapTemperature;
+            all.push((method.name().into(), method, Way::Temperature(map, temperature)));
         }
         None => notes.push(
             "no temperature: it needs rows that were not trained on; give some with --validation".into(),
         ),
     }
-    for name in [Method::La.name(), Method::LinLa.name()] {
-        all.push((name.into(), Way::Draws(predictor(saved, directory, name)?)));
-    }
-    for name in sets.iter().filter(|name| ![Method::La.name(), Method::LinLa.name()].contains(&name.as_str()))
-    {
-        all.push((name.clone(), Way::Draws(predictor(saved, directory, name)?)));
+    let cheap = [MethodName::La.name(), MethodName::LinLa.name()];
+    let others = sets.iter().map(String::as_str).filter(|name| !cheap.contains(name));
+    for name in cheap.into_iter().chain(others) {
+        let (name, method, predictor) = of_set(name)?;
+        all.push((name, method, Way::Draws(predictor)));
     }
     Ok(all)
 }

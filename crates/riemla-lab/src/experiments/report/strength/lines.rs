@@ -95,7 +95,7 @@ pub fn settings(lines: &[Line]) -> (Vec<Setting>, Vec<Setting>) {
     let mut all: Vec<Setting> = curved.map(|line| line.setting).collect();
     all.sort_unstable();
     all.dedup();
-    all.into_iter().partition(|setting| setting.rule().is_some_and(|rule| rule.fixed().is_some()))
+    all.into_iter().partition(|setting| setting.given_strength().is_some())
 }
 
 /// The line of a place and setting.

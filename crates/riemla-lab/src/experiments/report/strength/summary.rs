@@ -74,7 +74,7 @@ fn lowest(lines: &[Line], place: &Place, among: impl Fn(Setting) -> bool) -> f64
 /// The verdicts as a table.
 pub fn table(verdicts: &[Verdict], places: usize) -> Table {
     let row = |v: &Verdict| {
-        let rule = v.setting.rule().is_none_or(|rule| rule.fixed().is_none());
+        let rule = v.setting.given_strength().is_none();
         let cells = vec![
             if rule { v.wins.to_string() } else { "–".into() },
             shown("nll", Number { mean: v.excess.0, error: v.excess.1 }),
@@ -104,7 +104,7 @@ pub fn table(verdicts: &[Verdict], places: usize) -> Table {
 
 /// The same in words.
 pub fn words(verdicts: &[Verdict], places: usize) -> String {
-    let rules = || verdicts.iter().filter(|v| v.setting.rule().is_none_or(|rule| rule.fixed().is_none()));
+    let rules = || verdicts.iter().filter(|v| v.setting.given_strength().is_none());
     let best = |score: &dyn Fn(&Verdict) -> f64| rules().min_by(|a, b| score(a).total_cmp(&score(b)));
     let Some((wins, mean)) = best(&|v| -(v.wins as f64)).zip(best(&|v| v.excess.0)) else {
         return String::new();

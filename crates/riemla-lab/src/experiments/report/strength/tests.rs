@@ -9,7 +9,7 @@ use crate::report::Cell;
 fn line(problem: &str, setting: &str, nll: f64, virial: f64) -> Line {
     let (prior, method) = (PriorName::Fixed, MethodName::RiemLa);
     let setting: Setting = setting.parse().expect("a setting");
-    let rule = setting.rule().is_some_and(|rule| rule.fixed().is_none());
+    let rule = setting.given_strength().is_none();
     Line {
         place: Place { problem: problem.into(), prior, method },
         setting,
