@@ -9,6 +9,5 @@ pub mod report;
 pub mod scores;
 pub mod setting;
 pub mod strength;
-pub mod truth;
 pub mod watch;
 pub mod workflow;

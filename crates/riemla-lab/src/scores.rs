@@ -290,9 +290,9 @@ mod tests {
             ("accuracy", 0.75),
             ("nll", -(0.75f64 * 0.75 * 0.5 * 0.25).ln() / 4.0),
             ("brier", (0.125 + 1.125 + 0.5 + 0.125) / 4.0),
-            // All confidences are in the upper bin: mean 0.6875, and 3 of 4 are right.
-            ("ece", 0.0625),
-            ("mce", 0.0625),
+            // Confidence 0.5 is in the lower bin, and right; of three at 0.75 two are.
+            ("ece", (0.5 + 3.0 * (0.75 - 2.0 / 3.0)) / 4.0),
+            ("mce", 0.5),
         ];
         for ((name, value), (wanted_name, wanted)) in found.iter().zip(wanted) {
             assert_eq!(*name, wanted_name);

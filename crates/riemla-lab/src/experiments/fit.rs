@@ -181,6 +181,7 @@ impl Fit {
         let choice = match prior {
             PriorName::Optimized => PriorChoice::Optimize,
             PriorName::Fixed => PriorChoice::Fixed(PriorPrecision::Scalar(problem.fixed_prior)),
+            PriorName::Given => PriorChoice::Keep,
         };
         let config =
             LaplaceConfig { prior: choice, subset: problem.subset.clone(), ..LaplaceConfig::default() };

@@ -8,12 +8,13 @@ use riemla::objective::Likelihood;
 use riemla::posterior::{Posterior, PosteriorConfig};
 use riemla::predict::Prediction;
 
-use super::cell::Drawn;
+use super::bench::{Bench, Verdict};
+use super::cell::{self, Drawn, Wanted};
 use super::config::Problem;
 use super::fit::Fit;
-use super::record::{CellKey, DrawSummary, ModelSummary, RunRecord, Score};
+use super::record::{CellKey, ModelSummary, Score};
 use super::rows::Rows;
-use super::{Experiment, Result};
+use super::{Experiment, MethodName, Result};
 use crate::scores::{Doubts, Scorer};
 
 /// A problem with its data, ready for seeds.
@@ -79,7 +80,7 @@ impl Fitted<'_> {
     }
 
     /// The scores of draws.
-    pub fn scores(&self, key: &CellKey, thetas: Vec<Vec<f64>>) -> Result<Vec<Score>> {
+    fn scores(&self, key: &CellKey, thetas: Vec<Vec<f64>>) -> Result<Vec<Score>> {
         let Ready { experiment, problem, strange } = self.ready;
         let predictor = self.fit.predictor(&self.laplace, key.method.is_linearized(), thetas);
         let test = predictor.predict(self.rows.test.inputs())?;
@@ -102,39 +103,39 @@ impl Fitted<'_> {
         Ok(scores)
     }
 
-    /// What is written of draws.
-    pub fn record(
-        &self,
-        key: CellKey,
-        (requested, quick): (u64, bool),
-        drawn: Drawn,
-        (scores, draws): (Vec<Score>, DrawSummary),
-    ) -> RunRecord {
+    /// The trained network and its approximation, in numbers.
+    pub fn summary(&self) -> ModelSummary {
         let laplace = &self.laplace;
         let sigma_noise = match laplace.likelihood {
             Likelihood::Gaussian { sigma_noise } => Some(sigma_noise),
             _ => None,
         };
-        RunRecord {
-            riemla_version: env!("CARGO_PKG_VERSION").into(),
-            quick,
-            config: self.ready.problem.clone(),
-            bins: Some(self.ready.experiment.bins),
-            requested,
-            samples: drawn.draws.len() as u64,
-            failed: drawn.failed.len() as u64,
-            scores,
-            draws,
-            model: ModelSummary {
-                weights: laplace.theta.len(),
-                prior_precision: laplace.prior.scalar(),
-                sigma_noise,
-                log_marginal_likelihood: laplace.log_marginal_likelihood,
-                gradient_norm: laplace.gradient_norm,
-                training: self.fit.training.clone(),
-            },
-            found_strength: drawn.found,
-            key,
+        ModelSummary {
+            weights: laplace.theta.len(),
+            prior_precision: laplace.prior.scalar(),
+            sigma_noise,
+            log_marginal_likelihood: laplace.log_marginal_likelihood,
+            gradient_norm: laplace.gradient_norm,
+            training: self.fit.training.clone(),
         }
+    }
+}
+
+impl Bench for Fitted<'_> {
+    fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
+        cell::draws(self.posterior(key)?, wanted)
+    }
+
+    fn judge(&self, key: &CellKey, drawn: &Drawn) -> Result<Verdict> {
+        let thetas: Vec<&[f64]> = drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect();
+        let uncertain = key.method != MethodName::Map;
+        let ratio = || -> Result<f64> { Ok(self.posterior(key)?.virial_ratio(&thetas)?) };
+        let virial_ratio = uncertain.then(ratio).transpose()?;
+        let scores = self.scores(key, drawn.draws.iter().map(|draw| draw.theta.clone()).collect())?;
+        Ok(Verdict { scores, virial_ratio, truth: None })
+    }
+
+    fn model(&self) -> Option<ModelSummary> {
+        Some(self.summary())
     }
 }

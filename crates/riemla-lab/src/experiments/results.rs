@@ -70,7 +70,7 @@ pub fn result_rows(records: &[RunRecord]) -> Vec<ResultRow> {
             groups.entry(group).or_default().push((record, score.value));
         }
     }
-    let other = records.iter().filter(|record| !record.key.setting.is_preset());
+    let other = records.iter().filter(|record| of_study(record.key.setting, record.key.prior));
     let studies: BTreeSet<&str> = other.map(|record| record.key.experiment.as_str()).collect();
     let row = |(group, members): (Group<'_>, Vec<_>)| row(group, studies.contains(group.0), &members);
     let mut rows: Vec<_> = groups.into_iter().map(row).collect();
@@ -82,6 +82,11 @@ pub fn result_rows(records: &[RunRecord]) -> Vec<ResultRow> {
         key(a).cmp(&key(b)).then(minor(a).cmp(&minor(b)))
     });
     rows
+}
+
+/// Whether only studies have such posteriors.
+fn of_study(setting: Setting, prior: PriorName) -> bool {
+    !setting.is_preset() || prior == PriorName::Given
 }
 
 fn row(group: Group<'_>, study: bool, members: &[(&RunRecord, f64)]) -> ResultRow {
@@ -170,7 +175,7 @@ pub fn read_results(file: &Path) -> Result<Vec<ResultRow>> {
         parse(line).ok_or_else(|| wrong(format!("line {} is not one of its kind: {line}", i + 2)))
     });
     let mut rows = parsed.collect::<Result<Vec<ResultRow>>>()?;
-    let other = rows.iter().filter(|row| !row.setting.is_preset());
+    let other = rows.iter().filter(|row| of_study(row.setting, row.prior));
     let studies: BTreeSet<String> = other.map(|row| row.experiment.clone()).collect();
     rows.iter_mut().for_each(|row| row.study = studies.contains(&row.experiment));
     Ok(rows)
@@ -192,7 +197,7 @@ fn parse(line: &str) -> Option<ResultRow> {
         table: (*table).into(),
         train_set: (*train_set).into(),
         test_set: (*test_set).into(),
-        prior: PriorName::ALL.into_iter().find(|name| name.name() == *prior)?,
+        prior: [PriorName::Given].into_iter().chain(PriorName::ALL).find(|name| name.name() == *prior)?,
         method: method.parse().ok()?,
         score: (*score).into(),
         mean: mean.parse().ok()?,

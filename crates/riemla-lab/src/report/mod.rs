@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::plot::style_sheet;
 
 pub use markdown::Gallery;
+pub use number::decimals;
 pub use section::{Block, Figure, Section};
 pub use table::{Better, Cell, Column, Table};
 pub use text::aligned;
@@ -50,6 +51,11 @@ impl Report {
     pub fn add(&mut self, section: Section) -> &mut Self {
         self.sections.extend(Some(section).filter(|section| !section.is_empty()));
         self
+    }
+
+    /// Its heading.
+    pub fn title(&self) -> &str {
+        &self.title
     }
 
     /// Whether there is nothing in it.

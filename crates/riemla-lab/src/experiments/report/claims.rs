@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Number, Numbers, Place, shown};
-use crate::report::{Section, Table};
+use crate::report::{Section, Table, decimals};
 
 const INTRO: &str = "Yes or no by the means alone, with the numbers that decide; even where they have the same \
 digits. The column \"published\" judges the paper's own tables in the same way. Brackets say what a verdict rests \
@@ -92,9 +92,8 @@ fn default_against_best(numbers: &Numbers<'_>) -> Table {
         let ours = numbers.row(nll(set, prior), MethodName::RiemLa, Setting::CALIBRATED)?;
         let (lowest, method, of) = best(set)?;
         let strong = numbers.row(nll(set, prior), MethodName::RiemLa, Setting::CONVERGED);
-        let gradients = |row: Option<&ResultRow>| {
-            row.and_then(|row| row.draws.gradients_per_sample).map_or("–".into(), |n| format!("{n:.0}"))
-        };
+        let gradients =
+            |row: Option<&ResultRow>| decimals(row.and_then(|row| row.draws.gradients_per_sample), 0);
         let lower = if ours.mean < lowest { "yes" } else { "no" };
         let cells = vec![
             format!("{lowest:.3} ({}, prior {})", method.name(), of.name()),

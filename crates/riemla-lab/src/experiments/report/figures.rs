@@ -113,7 +113,7 @@ fn load(
     settings.sort_unstable();
     settings.dedup();
     for setting in settings {
-        for &method in &experiment.methods {
+        for method in experiment.methods.iter().map(|entry| entry.method) {
             let key = CellKey {
                 experiment: experiment.name.clone(),
                 problem: problem.name.clone(),
@@ -122,7 +122,7 @@ fn load(
                 setting,
                 method,
             };
-            let paths = CellPaths::new(saved.out, &problem.name, SEED, prior, (setting, method));
+            let paths = CellPaths::of(saved.out, &key);
             if saved.records.get(&key).is_some() && paths.samples.join(SAMPLES_FILE).is_file() {
                 let draws = read_samples(&paths.samples)?.draws;
                 sets.push((setting, method, draws.into_iter().map(|draw| draw.theta).collect()));

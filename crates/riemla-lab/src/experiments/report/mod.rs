@@ -15,6 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::layout::write_text;
+use super::truth;
 use super::{
     BUILTIN, Experiment, Records, Result, ResultRow, RunRecord, builtin, paper_rows, read_results,
     result_rows, results_csv,
@@ -47,8 +48,9 @@ pub fn has_results(out: &Path) -> bool {
 }
 
 /// Writes `results.csv`, `results.md` and `report.html` of a directory, `figures.md` with its drawings if
-/// there are any, and `strength.md` if there is a study of settings; returns where the page is. Without
-/// runs the numbers are those of the `results.csv` that is there.
+/// there are any, `strength.md` if there is a study of settings, and `truth.csv` and `truth.md` if draws were
+/// held against the truth; returns where the page is. Without runs the numbers are those of the `results.csv`
+/// that is there.
 pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
     let records = Records::open(out)?;
     let file = out.join(RESULTS);
@@ -66,10 +68,17 @@ pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
     if !studies.is_empty() {
         write_text(&out.join("strength.md"), &studies.to_markdown())?;
     }
+    let truth = truth_report(out, &experiments, records.as_slice())?;
     let mut report = Report::new(TITLE);
-    report.extend(sections(&saved, &Numbers::new(&rows), &experiments));
-    report.extend(studies.sections);
-    write_text(&out.join("results.md"), &report.to_markdown())?;
+    // A page about the truth alone needs no words about the paper's tables.
+    if truth.is_empty() || !rows.is_empty() || !studies.is_empty() {
+        report.extend(sections(&saved, &Numbers::new(&rows), &experiments));
+        report.extend(studies.sections);
+        write_text(&out.join("results.md"), &report.to_markdown())?;
+    } else {
+        report = Report::new(truth.title());
+    }
+    report.extend(truth.sections);
     if let Some(gallery) = report.gallery(FIGURES_TITLE) {
         gallery.drawings.iter().try_for_each(|(path, svg)| write_text(&out.join(path), svg))?;
         write_text(&out.join("figures.md"), &gallery.markdown)?;
@@ -77,6 +86,25 @@ pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
     let path = out.join("report.html");
     write_text(&path, &report.to_html())?;
     Ok(path)
+}
+
+/// The sections about the truth; their numbers and words are written to files of their own.
+fn truth_report(out: &Path, experiments: &[Experiment], records: &[RunRecord]) -> Result<Report> {
+    let mut report = Report::new("");
+    for experiment in experiments.iter().filter(|experiment| experiment.truth.is_some()) {
+        let mut own = Report::new(&experiment.title);
+        own.extend(truth::sections(out, experiment, records)?);
+        if !own.is_empty() {
+            write_text(
+                &out.join(format!("{}.csv", experiment.name)),
+                &truth::truth_csv(experiment, records),
+            )?;
+            write_text(&out.join(format!("{}.md", experiment.name)), &own.to_markdown())?;
+            own.extend(report.sections);
+            report = own;
+        }
+    }
+    Ok(report)
 }
 
 /// The studies of settings, which are no tables of the paper.
@@ -98,6 +126,17 @@ fn sections(saved: &Saved<'_>, numbers: &Numbers<'_>, experiments: &[Experiment]
     all.push(presets::disagreements(numbers));
     all.push(presets::timing(numbers));
     all
+}
+
+/// Each once, in order.
+fn unique<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut unique: Vec<T> = Vec::new();
+    for item in items {
+        if !unique.contains(&item) {
+            unique.push(item);
+        }
+    }
+    unique
 }
 
 /// What was run, and what is missing of it.
@@ -129,7 +168,7 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
     let unfinished: Vec<String> = records
         .iter()
         .filter(|record| record.samples < record.requested)
-        .map(|r| format!("{} ({} of {} draws)", describe(r), r.samples, r.requested))
+        .map(|r| format!("{} ({} of {} draws)", r.key.label(), r.samples, r.requested))
         .collect();
     if !unfinished.is_empty() {
         section.text(format!("Not all draws are there: {}.", unfinished.join("; ")));
@@ -162,18 +201,6 @@ fn not_run(rows: &[ResultRow]) -> String {
     } else {
         format!("In the paper and not run here: {}.", list.join("; "))
     }
-}
-
-fn describe(record: &RunRecord) -> String {
-    let key = &record.key;
-    format!(
-        "{}, seed {}, prior {}, {}, {}",
-        key.problem,
-        key.seed,
-        key.prior.name(),
-        key.setting,
-        key.method.name()
-    )
 }
 
 /// The experiments as they were run, in the order of the paper, others after them. Without their files,

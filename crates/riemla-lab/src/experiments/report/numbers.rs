@@ -13,7 +13,7 @@ pub struct Number {
 }
 
 /// What is asked for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Place<'a> {
     /// Trained on.
     pub train_set: &'a str,
@@ -88,11 +88,7 @@ impl<'a> Numbers<'a> {
     /// Our row; methods without geodesics are the same in every preset.
     pub fn row(&self, at: Place<'_>, method: MethodName, preset: Setting) -> Option<&'a ResultRow> {
         let preset = if method.is_riemannian() { preset } else { Setting::ANY };
-        self.rows.iter().find(|row| {
-            (row.train_set.as_str(), row.test_set.as_str(), row.prior, row.score.as_str())
-                == (at.train_set, at.test_set, at.prior, at.score)
-                && (row.method, row.setting) == (method, preset)
-        })
+        self.rows.iter().find(|row| Place::of(row) == at && (row.method, row.setting) == (method, preset))
     }
 
     /// Our number.

@@ -2,8 +2,9 @@
 
 use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Number, Numbers, Place, distance, shown, shown_distance};
+use super::unique;
 use crate::plot::{Axis, Chart, Series};
-use crate::report::{Section, Table};
+use crate::report::{Section, Table, decimals};
 
 const INTRO: &str = "\
 The presets share the trained weights and the tangent vectors; they differ in what follows.
@@ -35,8 +36,6 @@ fn table(numbers: &Numbers<'_>) -> Table {
         let name = format!("{}, prior {}, {}", row.train_set, row.prior.name(), row.method.name());
         let number = Number { mean: row.mean, error: row.standard_error };
         let draws = &row.draws;
-        let text =
-            |value: Option<f64>, digits: usize| value.map_or("–".into(), |v| format!("{v:.digits$}"));
         let drift = draws
             .speed_drift
             .map_or("–".into(), |v| if v < 1e-3 { format!("{v:.0e}") } else { format!("{v:.2}") });
@@ -47,12 +46,12 @@ fn table(numbers: &Numbers<'_>) -> Table {
             vec![
                 row.setting.name() + &Extent::of(row).remark(most),
                 shown(&row.score, number),
-                text(draws.virial_ratio, 2),
-                text(draws.strength, 3),
+                decimals(draws.virial_ratio, 2),
+                decimals(draws.strength, 3),
                 drift,
-                text(draws.unfinished_fraction.map(|f| 100.0 * f), 0) + " %",
-                text(draws.gradients_per_sample, 0),
-                text(draws.seconds_per_sample, 3),
+                decimals(draws.unfinished_fraction.map(|f| 100.0 * f), 0) + " %",
+                decimals(draws.gradients_per_sample, 0),
+                decimals(draws.seconds_per_sample, 3),
             ],
         ));
     }
@@ -66,12 +65,8 @@ fn table(numbers: &Numbers<'_>) -> Table {
 /// NLL by preset, one chart per training set and prior with at least two presets.
 fn charts(numbers: &Numbers<'_>) -> Vec<(String, String)> {
     let presets = numbers.presets();
-    let mut sets: Vec<&str> = Vec::new();
-    main_rows(numbers).filter(|row| row.method.is_riemannian() && row.score == "nll").for_each(|row| {
-        if !sets.contains(&row.train_set.as_str()) {
-            sets.push(&row.train_set);
-        }
-    });
+    let curved = main_rows(numbers).filter(|row| row.method.is_riemannian() && row.score == "nll");
+    let sets = unique(curved.map(|row| row.train_set.as_str()));
     let mut charts = Vec::new();
     for set in sets {
         for prior in PriorName::ALL {
@@ -116,10 +111,9 @@ pub fn timing(numbers: &Numbers<'_>) -> Section {
         }
         let cells = presets.iter().flat_map(|preset| {
             let draws = numbers.row(at, row.method, *preset).map(|row| &row.draws);
-            let text = |v: Option<f64>, digits: usize| v.map_or("–".into(), |v| format!("{v:.digits$}"));
             [
-                text(draws.and_then(|d| d.seconds_per_sample), 3),
-                text(draws.and_then(|d| d.gradients_per_sample), 0),
+                decimals(draws.and_then(|d| d.seconds_per_sample), 3),
+                decimals(draws.and_then(|d| d.gradients_per_sample), 0),
             ]
         });
         table.row(name.clone(), cells);

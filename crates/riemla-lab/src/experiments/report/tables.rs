@@ -2,6 +2,7 @@
 
 use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Numbers, Place, distance, shown, shown_distance};
+use super::unique;
 use crate::report::{Section, Table};
 
 /// One section per experiment.
@@ -11,25 +12,14 @@ pub fn sections(numbers: &Numbers<'_>, titles: &[(String, String, String)]) -> V
         let rows: Vec<&ResultRow> = numbers.rows.iter().filter(|row| row.experiment == *experiment).collect();
         let mut section = Section::new(title.clone(), about.clone());
         for prior in PriorName::ALL {
-            for (train_set, test_set) in sets(&rows) {
+            let sets = rows.iter().map(|row| (row.train_set.as_str(), row.test_set.as_str()));
+            for (train_set, test_set) in unique(sets) {
                 section.table(table(numbers, &rows, prior, train_set, test_set));
             }
         }
         sections.push(section);
     }
     sections
-}
-
-/// Pairs of training and test set, in order.
-fn sets<'a>(rows: &[&'a ResultRow]) -> Vec<(&'a str, &'a str)> {
-    let mut sets: Vec<(&str, &str)> = Vec::new();
-    for row in rows {
-        let pair = (row.train_set.as_str(), row.test_set.as_str());
-        if !sets.contains(&pair) {
-            sets.push(pair);
-        }
-    }
-    sets
 }
 
 fn table(
@@ -43,12 +33,7 @@ fn table(
         .iter()
         .filter(|r| r.prior == prior && (r.train_set.as_str(), r.test_set.as_str()) == (train_set, test_set))
         .collect();
-    let mut scores: Vec<&str> = Vec::new();
-    here.iter().for_each(|row| {
-        if !scores.contains(&row.score.as_str()) {
-            scores.push(&row.score);
-        }
-    });
+    let scores = unique(here.iter().map(|row| row.score.as_str()));
     let place = |score| Place { train_set, test_set, prior, score };
     let most = Extent::largest(here.iter().map(|row| Extent::of(row)));
     let mut table = Table::new("method", scores.iter().copied())

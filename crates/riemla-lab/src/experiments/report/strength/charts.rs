@@ -3,6 +3,7 @@
 use riemla::posterior::MetricChoice;
 
 use super::super::super::{MethodName, PriorName, Setting};
+use super::super::unique;
 use super::lines::{Line, find, settings};
 use crate::plot::{Axis, Chart, Color, Marker, Reference, Series, Style};
 
@@ -13,13 +14,7 @@ const WIDE: f64 = 5.0;
 
 /// Two charts per problem and prior.
 pub fn charts(lines: &[Line]) -> Vec<(String, String)> {
-    let mut seen: Vec<(&str, PriorName)> = Vec::new();
-    for line in lines {
-        let pair = (line.place.problem.as_str(), line.place.prior);
-        if !seen.contains(&pair) {
-            seen.push(pair);
-        }
-    }
+    let seen = unique(lines.iter().map(|line| (line.place.problem.as_str(), line.place.prior)));
     let both = |(problem, prior): (&str, PriorName)| {
         let here: Vec<Line> = lines
             .iter()

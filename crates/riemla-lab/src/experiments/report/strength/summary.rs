@@ -4,7 +4,7 @@ use super::super::super::Setting;
 use super::super::numbers::{Number, shown};
 use super::lines::{Line, Place, find, places, settings};
 use crate::experiments::results::mean_and_error;
-use crate::report::Table;
+use crate::report::{Table, decimals};
 
 /// What a setting is like over all places that have every setting.
 pub struct Verdict {
@@ -81,7 +81,7 @@ pub fn table(verdicts: &[Verdict], places: usize) -> Table {
             format!("{:.3}", v.worst),
             format!("{:.2}", v.virial),
             format!("{:.0}", v.gradients),
-            v.search.map_or("–".into(), |draws| format!("{draws:.1}")),
+            decimals(v.search, 1),
             if v.converged.1 == 0 { "–".into() } else { format!("{} of {}", v.converged.0, v.converged.1) },
         ];
         (v.setting.name(), cells)
@@ -143,15 +143,14 @@ pub fn winners(lines: &[Line]) -> Table {
 /// All that the rules did.
 pub fn details(lines: &[Line]) -> Table {
     let (_, others) = settings(lines);
-    let text = |value: Option<f64>, digits: usize| value.map_or("–".into(), |v| format!("{v:.digits$}"));
     let row = |line: &Line| {
         let name = format!("{}, {}", line.place.name(), line.setting);
         let cells = vec![
-            text(line.strength, 4),
+            decimals(line.strength, 4),
             shown("nll", line.nll),
-            text(line.virial, 2),
-            text(line.gradients, 0),
-            text(line.search, 1),
+            decimals(line.virial, 2),
+            decimals(line.gradients, 0),
+            decimals(line.search, 1),
         ];
         (name, cells)
     };

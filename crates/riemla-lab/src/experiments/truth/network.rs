@@ -1,86 +1,26 @@
 //! The posterior of a network as a target: trained to a mode, prior and noise given.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
-use riemla::geometry::Counters;
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
-use riemla::posterior::{Control, Posterior, PosteriorConfig, SearchStatus};
 use riemla::predict::{linearized_outputs, outputs};
 use riemla::random::{Purpose, stream};
-use riemla::reference::{Ensemble, Swag, swag};
+use riemla::reference::{Ensemble, Reference, Swag, swag};
 use riemla::train::{StochasticLoss, until};
 
-use super::target::{Drawn, Target, Wanted};
-use crate::datasets::DataDirs;
-use crate::experiments::fit::{self, Fit};
-use crate::experiments::rows::{Rows, data_of, rows};
-use crate::experiments::{ExperimentError, Problem, Result};
-use crate::method::MethodName;
+use super::super::cell::{self, Drawn, Wanted, keep};
+use super::super::fitted::Fitted;
+use super::super::record::{CellKey, ModelSummary};
+use super::super::{ExperimentError, MethodName, Result};
+use super::target::Target;
 use crate::scores::{Scorer, proper};
-use crate::setting::Setting;
-use crate::watch::Watch;
 
 /// Test rows whose predictions are compared.
 const ROWS: usize = 100;
 
-/// A trained network with its posterior.
-pub struct NetworkTarget {
-    rows: Rows,
-    fit: Fit,
-    laplace: Arc<Laplace>,
-}
-
-impl NetworkTarget {
-    /// Trains, or takes the weights from disk, and fits the Laplace approximation.
-    pub fn new(
-        problem: &Problem,
-        (out, data): (&Path, &DataDirs),
-        wanted: &Wanted<'_>,
-        watch: &dyn Watch,
-    ) -> Result<Self> {
-        let rows = rows(problem, &data_of(problem, data)?, wanted.seed)?;
-        let fit = fit::fit(out, problem, &rows, wanted.seed, wanted.stop, watch)?;
-        let config = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
-        let laplace = Arc::new(Laplace::fit(&fit.loss, &fit.theta, &config)?);
-        Ok(Self { rows, fit, laplace })
-    }
-
-    fn posterior(&self, config: PosteriorConfig, held_out: bool) -> Result<Option<Posterior>> {
-        let train = self.rows.train.clone();
-        let posterior = Posterior::new(&self.fit.loss, train, self.laplace.clone(), config)?;
-        Ok(match (&self.rows.validation, held_out) {
-            (Some(rows), true) => Some(posterior.with_held_out(rows.clone())?),
-            (None, true) => None,
-            (_, false) => Some(posterior),
-        })
-    }
-
-    fn sample(&self, config: PosteriorConfig, held_out: bool, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        let fixed = config.fixed_strength();
-        let Some(posterior) = self.posterior(config, held_out)? else { return Ok(None) };
-        let control = Control { progress: None, stop: Some(wanted.stop) };
-        let set = posterior.sample(wanted.seed, wanted.samples, control);
-        if set.stopped {
-            return Err(ExperimentError::Interrupted);
-        }
-        let mut counters = Counters::default();
-        set.draws.iter().filter_map(|draw| draw.geodesic).for_each(|geodesic| counters += geodesic.counters);
-        let search = set.calibration.as_ref().map_or(Counters::default(), |found| found.counters);
-        Ok(Some(Drawn {
-            failed: set.failed.len() as u64,
-            counters,
-            search,
-            rule_met: set.calibration.as_ref().map(|found| found.status == SearchStatus::Converged),
-            strength: set.calibration.as_ref().map(|found| found.strength).or(fixed),
-            thetas: set.draws.into_iter().map(|draw| draw.theta).collect(),
-        }))
-    }
-
-    /// None if the learning rate is too large for the loss.
-    fn swag(&self, rate: Option<f64>, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
+impl Fitted<'_> {
+    /// No draws if a learning rate that was given is too large for the loss.
+    fn swag(&self, rate: Option<f64>, wanted: &Wanted<'_>) -> Result<Drawn> {
         let loss = &self.fit.loss;
         let (network, train) = (loss.network().clone(), self.rows.train.clone());
         let stochastic = StochasticLoss::new(network, train, loss.likelihood(), loss.prior().clone())?;
@@ -93,19 +33,22 @@ impl NetworkTarget {
         let found = swag(&stochastic, &self.fit.theta, wanted.seed, &config, &mut until(Some(wanted.stop)));
         let (moments, report) = match found {
             Err(riemla::Error::Stopped { .. }) => return Err(ExperimentError::Interrupted),
-            Err(riemla::Error::Range { .. }) if rate.is_some() => return Ok(None),
+            Err(error @ riemla::Error::Range { .. }) if rate.is_some() => {
+                return Ok(Drawn { unfit: Some(error.to_string()), ..Drawn::default() });
+            }
             found => found?,
         };
         let draw = |index| moments.draw(config.scale, &mut stream(wanted.seed, Purpose::Draw, index));
         // An epoch costs about what a gradient on all data costs.
         let gradients = report.iterations.min(config.epochs);
-        Ok(Some(Drawn::of_gradients((0..wanted.samples).map(draw).collect(), gradients)))
+        let drawn = Drawn::of_gradients((0..wanted.samples).map(draw).collect(), gradients);
+        keep(wanted, Reference::Swag(config).into(), &self.fit.theta, drawn)
     }
 
     fn ensemble(&self, wanted: &Wanted<'_>) -> Result<Drawn> {
         let ensemble = Ensemble::default();
         let (mut thetas, mut gradients) = (Vec::new(), 0);
-        for index in 0..wanted.members {
+        for index in 0..wanted.samples {
             let place = (wanted.seed, index);
             let mut observer = until(Some(wanted.stop));
             let member = ensemble.member(&self.fit.loss, &self.rows.train, place, &mut observer)?;
@@ -115,7 +58,8 @@ impl NetworkTarget {
             gradients += ensemble.training.epochs_for(self.rows.train.len()) + member.report.iterations;
             thetas.push(member.theta);
         }
-        Ok(Drawn::of_gradients(thetas, gradients))
+        let drawn = Drawn::of_gradients(thetas, gradients);
+        keep(wanted, Reference::Ensemble(ensemble).into(), &self.fit.theta, drawn)
     }
 
     /// The inputs of the test rows that are looked at.
@@ -125,7 +69,7 @@ impl NetworkTarget {
     }
 }
 
-impl Target for NetworkTarget {
+impl Target for Fitted<'_> {
     fn objective(&self, linearized: bool) -> Result<Box<dyn Objective + '_>> {
         let loss = self.fit.loss.with(self.fit.loss.likelihood(), self.fit.loss.prior().clone())?;
         Ok(match linearized {
@@ -143,13 +87,11 @@ impl Target for NetworkTarget {
         self.fit.theta.iter().zip(tangent).map(|(center, v)| center + v).collect()
     }
 
-    fn draws(&self, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        let setting = wanted.contender.setting.unwrap_or(Setting::ANY);
-        match (wanted.contender.method, wanted.contender.method.posterior()) {
-            (_, Some(method)) => self.sample(setting.config(method), setting.needs_validation(), wanted),
-            (MethodName::Swag, _) => self.swag(setting.rate(), wanted),
-            (MethodName::Ensemble, _) => self.ensemble(wanted).map(Some),
-            _ => Ok(None),
+    fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
+        match key.method {
+            MethodName::Swag => self.swag(key.setting.rate(), wanted),
+            MethodName::Ensemble => self.ensemble(wanted),
+            _ => cell::draws(self.posterior(key)?, wanted),
         }
     }
 
@@ -173,6 +115,10 @@ impl Target for NetworkTarget {
 
     fn exact(&self, _seed: u64, _count: u64) -> Option<Vec<Vec<f64>>> {
         None
+    }
+
+    fn model(&self) -> Option<ModelSummary> {
+        Some(self.summary())
     }
 }
 

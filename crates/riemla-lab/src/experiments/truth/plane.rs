@@ -1,19 +1,28 @@
 //! Draws on densities in the plane. They have no network, so that the rules for the strength are applied here.
 
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use rayon::prelude::*;
 use riemla::curvature::{DiagonalPrecision, Precision as _};
 use riemla::geometry::{
-    Geodesic, Integrator, Status, corrected_exponential_map_until, exponential_map_until,
+    Counters, Geodesic, Integrator, Status, corrected_exponential_map_until, exponential_map_until,
 };
 use riemla::objective::Objective;
-use riemla::posterior::{Method, MetricChoice, Statistic, Strength, growth_factor, virial_ratio};
+use riemla::posterior::{
+    Draw, GeodesicSummary, Method, MetricChoice, PosteriorConfig, SearchStatus, Statistic, Strength,
+    growth_factor, virial_ratio,
+};
 use riemla::random::{Purpose, fill_normal, stream};
 
+use super::super::cell::{Drawn, Wanted, keep};
+use super::super::record::{CellKey, ModelSummary};
+use super::super::{ExperimentError, MethodName, Result, Setting};
 use super::density::Density;
-use super::target::{Drawn, Target, Wanted};
-use crate::experiments::{ExperimentError, MethodName, Result, Setting};
+use super::distance::finite;
+use super::target::Target;
+use crate::setting::Entry;
+use crate::strength::FoundStrength;
 
 /// Range of strengths, and halvings of its logarithm: the strength is known to 0.01 %.
 const RANGE: (f64, f64) = (1e-4, 1e2);
@@ -33,6 +42,19 @@ impl Plane {
     pub fn new(density: Density) -> Result<Self> {
         let precision = DiagonalPrecision::new(&density.precision(), &[0.0; 2])?;
         Ok(Self { density, mode: density.mode(), precision })
+    }
+
+    /// Whether a method can draw here: the Fisher metric, held-out rows and linearisations belong to networks.
+    pub fn takes(entry: Entry) -> bool {
+        match (entry.method, entry.setting) {
+            (MethodName::La, _) => true,
+            (MethodName::RiemLa, Some(setting)) => {
+                !setting.is_preset()
+                    && setting.metric() != MetricChoice::Fisher
+                    && !setting.needs_validation()
+            }
+            _ => false,
+        }
     }
 
     fn tangent(&self, seed: u64, purpose: Purpose, index: u64) -> Vec<f64> {
@@ -84,50 +106,52 @@ impl Plane {
         }
     }
 
-    /// The strength of a rule, by bisection if it is no number; the work is added to `drawn`.
-    fn strength(
+    /// The strength of a rule, by bisection; none if it is a number. Whether it is met is seen from the draws.
+    fn search(
         &self,
         rule: Strength,
         wanted: &Wanted<'_>,
         metric: MetricChoice,
-        drawn: &mut Drawn,
-    ) -> Result<f64> {
-        if let Some(strength) = rule.fixed() {
-            return Ok(strength);
+    ) -> Result<Option<FoundStrength>> {
+        if rule.fixed().is_some() {
+            return Ok(None);
         }
+        let begun = Instant::now();
         let (mut weak, mut strong) = (RANGE.0.ln(), RANGE.1.ln());
+        let (mut trials, mut counters) = (Vec::new(), Counters::default());
         for _ in 0..HALVINGS {
             let middle = 0.5 * (weak + strong);
             let geodesics = self.geodesics(wanted, metric, middle.exp())?;
-            geodesics.iter().for_each(|geodesic| drawn.search += geodesic.counters);
-            let too_weak = self.ratio(rule, &geodesics) > 1.0;
-            *(if too_weak { &mut weak } else { &mut strong }) = middle;
+            geodesics.iter().for_each(|geodesic| counters += geodesic.counters);
+            let ratio = self.ratio(rule, &geodesics);
+            trials.push((middle.exp(), finite(ratio)));
+            *(if ratio > 1.0 { &mut weak } else { &mut strong }) = middle;
         }
-        Ok((0.5 * (weak + strong)).exp())
+        let (strength, status) = ((0.5 * (weak + strong)).exp(), SearchStatus::Closest);
+        let seconds = begun.elapsed().as_secs_f64();
+        Ok(Some(FoundStrength { strength, status, trials, counters, seconds }))
     }
 
-    fn curved(&self, setting: Setting, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        let mut drawn = Drawn::default();
-        let config = setting.config(Method::RiemLa);
-        let (metric, rule) = (config.metric, config.strength);
-        // The Fisher metric and held-out rows belong to networks.
-        if setting.is_preset() || metric == MetricChoice::Fisher || setting.needs_validation() {
-            return Ok(None);
+    fn curved(&self, setting: Setting, wanted: &Wanted<'_>) -> Result<Drawn> {
+        let PosteriorConfig { metric, strength: rule, .. } = setting.config(Method::RiemLa);
+        let found = self.search(rule, wanted, metric)?;
+        let strength = found.as_ref().map(|found| found.strength).or(rule.fixed());
+        let mut drawn = Drawn { strength, found, ..Drawn::default() };
+        let geodesics = self.geodesics(wanted, metric, strength.unwrap_or(1.0))?;
+        if let Some(found) = drawn.found.as_mut().filter(|_| (self.ratio(rule, &geodesics) - 1.0).abs() < MET)
+        {
+            found.status = SearchStatus::Converged;
         }
-        let strength = self.strength(rule, wanted, metric, &mut drawn)?;
-        drawn.strength = Some(strength);
-        let geodesics = self.geodesics(wanted, metric, strength)?;
-        if rule.fixed().is_none() {
-            drawn.rule_met = Some((self.ratio(rule, &geodesics) - 1.0).abs() < MET);
-        }
-        for geodesic in geodesics {
-            drawn.counters += geodesic.counters;
-            match geodesic.status {
-                Status::Reached => drawn.thetas.push(geodesic.end),
-                _ => drawn.failed += 1,
+        for (index, geodesic) in (0..).zip(geodesics) {
+            wanted.watch.step();
+            let Geodesic { end: theta, status, t, counters, diagnostics, .. } = geodesic;
+            let summary = GeodesicSummary { status, t, counters, diagnostics, attempts: 1 };
+            match status {
+                Status::Reached => drawn.draws.push(Draw { index, theta, geodesic: Some(summary) }),
+                status => drawn.failed.push((index, format!("its geodesic ended early: {status}"))),
             }
         }
-        Ok(Some(drawn))
+        Ok(drawn)
     }
 }
 
@@ -144,15 +168,16 @@ impl Target for Plane {
         self.straight(&self.tangent(seed, Purpose::Start, index))
     }
 
-    fn draws(&self, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        match (wanted.contender.method, wanted.contender.setting) {
-            (MethodName::La, _) => {
+    fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
+        let drawn = match key.method {
+            MethodName::RiemLa => self.curved(key.setting, wanted)?,
+            _ => {
                 let one = |index| self.straight(&self.tangent(wanted.seed, Purpose::Draw, index));
-                Ok(Some(Drawn { thetas: (0..wanted.samples).map(one).collect(), ..Drawn::default() }))
+                Drawn::of_gradients((0..wanted.samples).map(one).collect(), 0)
             }
-            (MethodName::RiemLa, Some(setting)) => self.curved(setting, wanted),
-            _ => Ok(None),
-        }
+        };
+        let method = key.method.posterior().unwrap_or(Method::La);
+        keep(wanted, key.setting.config(method).into(), &self.mode, drawn)
     }
 
     fn functions(&self, _thetas: &[&[f64]], _linearized: bool) -> Result<Option<Vec<Vec<f64>>>> {
@@ -165,5 +190,9 @@ impl Target for Plane {
 
     fn exact(&self, seed: u64, count: u64) -> Option<Vec<Vec<f64>>> {
         Some(self.density.exact(seed, count))
+    }
+
+    fn model(&self) -> Option<ModelSummary> {
+        None
     }
 }
