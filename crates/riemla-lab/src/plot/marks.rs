@@ -116,6 +116,17 @@ pub(crate) fn draw_error_bar(svg: &mut Svg, panel: &Panel, x: f64, low: f64, hig
     }
 }
 
+/// A horizontal bar with caps from `low` to `high` at pixel height `y`, cut at the border.
+pub(crate) fn draw_interval(svg: &mut Svg, panel: &Panel, y: f64, low: f64, high: f64) {
+    // On a logarithmic axis a bar that reaches zero runs to the border.
+    let left = panel.at_x(low).unwrap_or(panel.left).max(panel.left);
+    if let Some(right) = panel.at_x(high).map(|x| x.min(panel.right())) {
+        let cap = |x| path_data([(x, y - 3.0), (x, y + 3.0)], false);
+        let stem = path_data([(left, y), (right, y)], false);
+        svg.element("path").attr("class", "error").attr("d", &(cap(left) + &stem + &cap(right))).end();
+    }
+}
+
 /// A labelled line across the panel, e.g. a target value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {

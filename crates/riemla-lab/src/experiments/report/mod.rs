@@ -6,6 +6,7 @@ mod figures;
 mod logistic;
 mod maps;
 pub(crate) mod numbers;
+mod overview;
 mod presets;
 mod strength;
 mod tables;
@@ -118,7 +119,7 @@ fn studies(experiments: &[Experiment], rows: &[ResultRow], records: &[RunRecord]
 fn sections(saved: &Saved<'_>, numbers: &Numbers<'_>, experiments: &[Experiment]) -> Vec<Section> {
     let titles: Vec<(String, String, String)> =
         experiments.iter().map(|e| (e.name.clone(), e.title.clone(), e.about.clone())).collect();
-    let mut all = vec![about(saved.records.as_slice(), numbers)];
+    let mut all = vec![overview::section(numbers, experiments), about(saved.records.as_slice(), numbers)];
     all.push(claims::section(numbers));
     all.extend(tables::sections(numbers, &titles));
     all.extend(experiments.iter().filter_map(|experiment| figures::section(saved, experiment)));
