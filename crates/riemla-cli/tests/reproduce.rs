@@ -256,8 +256,8 @@ fn lists_and_mistakes() {
         (&["reproduce", "report"], 1, "takes one directory"),
         (&["reproduce", "report", "no/such/directory"], 1, "no results"),
         (&["reproduce", "list", "banana"], 1, "no further words"),
-        (&["reproduce", "truth", "banana"], 1, "by itself"),
-        (&["reproduce", "truth", "--seeds", "3"], 1, "no --seeds"),
+        (&["reproduce", "truth", "--preset", "paper"], 1, "no --prior and --preset"),
+        (&["reproduce", "truth", "--samples", "1"], 1, "at least 2"),
         (&["data", "fetch", "imagenet"], 1, "fashion_mnist"),
         (&["data", "fetch"], 2, "NAME"),
     ] {

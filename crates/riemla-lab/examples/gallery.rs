@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use riemla::score::ReliabilityBin;
 use riemla_lab::plot::{
-    Axis, BandChart, Chart, ColorBar, ConfidenceMap, Grid, Histogram, PlotError, Reference, ReliabilityBin,
+    Axis, BandChart, Chart, ColorBar, ConfidenceMap, Grid, Histogram, PlotError, Reference,
     ReliabilityDiagram, Series, Size, StripPlot, Style,
 };
-use riemla_lab::report::{Better, Column, Report, Table};
+use riemla_lab::report::{Better, Cell, Column, Report, Section, Table};
 
 const METHODS: [&str; 5] = ["map", "la", "lin-la", "riem-la", "lin-riem-la"];
 
@@ -40,7 +41,7 @@ fn probability(x: f64, y: f64, doubt: f64) -> f64 {
     1.0 / (1.0 + (-score / (1.0 + doubt * (x * x + y * y)).sqrt()).exp())
 }
 
-fn maps(report: &mut Report, noise: &mut Noise) -> Result<(), PlotError> {
+fn maps(noise: &mut Noise) -> Result<Section, PlotError> {
     let data = moons(noise);
     let doubts = [0.0, 3.0, 1.5, 0.8, 0.5, 0.4];
     let names = METHODS.iter().copied().chain(["riem-la-batches"]);
@@ -50,13 +51,14 @@ fn maps(report: &mut Report, noise: &mut Noise) -> Result<(), PlotError> {
         Ok((map.to_svg(), format!("Doubt {doubt} far from the data.")))
     };
     let figures = names.zip(doubts).map(map).collect::<Result<Vec<_>, PlotError>>()?;
-    report.section("Confidence maps", "Binary maps share one colour bar; the line is the decision boundary.");
-    report.figure(ColorBar::binary("probability of class 1").to_svg(), "").grid(figures);
-    report.grid(vec![
+    let intro = "Binary maps share one colour bar; the line is the decision boundary.";
+    let mut section = Section::new("Confidence maps", intro);
+    section.figure(ColorBar::binary("probability of class 1").to_svg(), "").grid(figures);
+    section.grid([
         (three_classes(noise)?, "Three classes: hue is the predicted class."),
         (missing_corner()?, "A map with its own bar and a region without values (grey)."),
     ]);
-    Ok(())
+    Ok(section)
 }
 
 fn three_classes(noise: &mut Noise) -> Result<String, PlotError> {
@@ -83,21 +85,24 @@ fn missing_corner() -> Result<String, PlotError> {
     Ok(ConfidenceMap::binary("ring", grid).axes("x₁", "x₂").size(Size::new(320.0, 350.0)).to_svg())
 }
 
-fn reliability(report: &mut Report, noise: &mut Noise) {
+fn reliability(noise: &mut Noise) -> Section {
     let mut diagram = |name: &str, bend: f64| {
         let bin = |i: usize| {
             let confidence = 0.5 + 0.05 * (i as f64 + 0.5);
             let accuracy = (confidence - bend * (confidence - 0.5) + 0.02 * noise.normal()).clamp(0.0, 1.0);
-            ReliabilityBin { confidence, accuracy, count: 3 + 4 * i * i }
+            let (lower, upper) = (confidence - 0.025, confidence + 0.025);
+            ReliabilityBin { lower, upper, count: 3 + 4 * i * i, confidence, accuracy }
         };
         ReliabilityDiagram::new(name, (0..10).map(bin).collect())
     };
     let diagrams = [diagram("map", 0.4), diagram("la", -0.3), diagram("riem-la", 0.05)];
-    report.section("Reliability", "Bars show the gap to the diagonal, the lower panel how many predictions.");
-    report.grid(diagrams.iter().map(|d| (d.to_svg(), d.caption())).collect());
+    let intro = "Bars show the gap to the diagonal, the lower panel how many predictions.";
+    let mut section = Section::new("Reliability", intro);
+    section.grid(diagrams.iter().map(|d| (d.to_svg(), d.caption())));
+    section
 }
 
-fn work_precision(report: &mut Report) {
+fn work_precision(section: &mut Section) {
     let curve = |scale: f64, order: f64| {
         (0..7).map(move |k| {
             let work = 40.0 * 2f64.powi(k);
@@ -113,10 +118,10 @@ fn work_precision(report: &mut Report) {
     .series(Series::line_points("constrained leapfrog", curve(0.02, 2.0).collect()))
     .reference(Reference::horizontal(1e-4, "Monte Carlo error"))
     .reference(Reference::curve(curve(0.006, 2.0).collect(), "order 2"));
-    report.section("Charts", "").figure(chart.to_svg(), "Lines, logarithmic axes and reference lines.");
+    section.figure(chart.to_svg(), "Lines, logarithmic axes and reference lines.");
 }
 
-fn strength(report: &mut Report, noise: &mut Noise) {
+fn strength(section: &mut Section, noise: &mut Noise) {
     let mut chart = Chart::new("Score against strength", Axis::log("strength a"), Axis::linear("test NLL"));
     for (i, name) in METHODS.iter().copied().chain(["riem-la-batches", "lin-riem-la-batches"]).enumerate() {
         let a = (0..9).map(|k| 10f64.powf(-2.0 + 0.25 * k as f64));
@@ -134,11 +139,11 @@ fn strength(report: &mut Report, noise: &mut Noise) {
         chart = chart.series(Series::line_points(name, points).errors(&errors));
     }
     chart = chart.reference(Reference::vertical(0.21, "virial-calibrated"));
-    report
+    section
         .figure(chart.size(Size::new(440.0, 350.0)).to_svg(), "Every method has one colour and one marker.");
 }
 
-fn scatter(report: &mut Report, noise: &mut Noise) {
+fn scatter(section: &mut Section, noise: &mut Noise) {
     let mut cloud = |x: f64, y: f64, n: usize| -> Vec<(f64, f64)> {
         (0..n).map(|_| (x + noise.normal(), y * (0.5 * noise.normal()).exp())).collect()
     };
@@ -146,10 +151,10 @@ fn scatter(report: &mut Report, noise: &mut Noise) {
         Chart::new("Loss at the end of geodesics", Axis::linear("initial speed ‖v‖"), Axis::log("loss"))
             .series(Series::scatter("la", cloud(9.0, 400.0, 120)))
             .series(Series::scatter("riem-la", cloud(7.0, 40.0, 120)));
-    report.figure(chart.to_svg(), "A scatter chart.");
+    section.figure(chart.to_svg(), "A scatter chart.");
 }
 
-fn regression(report: &mut Report, noise: &mut Noise) {
+fn regression(noise: &mut Noise) -> Section {
     let x: Vec<f64> = (0..120).map(|i| -3.0 + 0.05 * i as f64).collect();
     let mean: Vec<f64> = x.iter().map(|x| (2.0 * x).sin() * (-0.1 * x * x).exp()).collect();
     let width: Vec<f64> = x.iter().map(|x| 0.1 + 0.25 * (x.abs() - 1.0).max(0.0)).collect();
@@ -160,13 +165,12 @@ fn regression(report: &mut Report, noise: &mut Noise) {
     let twice: Vec<f64> = width.iter().map(|w| 2.0 * w).collect();
     let mut charts = Vec::new();
     for name in ["la", "riem-la"] {
-        let style = Style::method(name).unwrap_or(Style::series(0));
         let axes = (Axis::linear("x"), Axis::linear("y"));
         let mut chart = BandChart::new(name, axes, x.clone(), mean.clone())
             .band("± 2σ", &twice)
             .band("± σ", &width)
             .data(data.clone())
-            .style(style)
+            .style(Style::named(name, 0))
             .size(Size::new(400.0, 300.0));
         for _ in 0..6 {
             let (shift, bend) = (0.4 * noise.normal(), 0.2 * noise.normal());
@@ -175,10 +179,12 @@ fn regression(report: &mut Report, noise: &mut Noise) {
         }
         charts.push((chart.to_svg(), "Mean, bands, sample curves and data."));
     }
-    report.section("Regression", "").grid(charts);
+    let mut section = Section::new("Regression", "");
+    section.grid(charts);
+    section
 }
 
-fn distributions(report: &mut Report, noise: &mut Noise) {
+fn distributions(noise: &mut Noise) -> Section {
     let mut draw = |mean: f64, n: usize| (0..n).map(|_| mean + noise.normal()).collect::<Vec<f64>>();
     let one = Histogram::new("Virial ratio of samples", "ratio")
         .values("", draw(1.0, 800))
@@ -192,16 +198,18 @@ fn distributions(report: &mut Report, noise: &mut Noise) {
     );
     let empty = Chart::new("A chart without data", Axis::linear("x"), Axis::log("y"))
         .series(Series::line("nothing", vec![(f64::NAN, 1.0), (1.0, f64::INFINITY)]));
-    report.section("Distributions", "Histograms and strip plots.").grid(vec![
+    let mut section = Section::new("Distributions", "Histograms and strip plots.");
+    section.grid([
         (one.to_svg(), "One set: counts."),
         (two.to_svg(), "Several sets: shares."),
         (strip.to_svg(), "Every number, with the medians."),
         (empty.to_svg(), "Nothing to draw."),
     ]);
+    section
 }
 
-fn scores(report: &mut Report) {
-    let columns = vec![
+fn scores() -> Section {
+    let columns = [
         Column::new("accuracy %").better(Better::Higher),
         Column::new("NLL").better(Better::Lower),
         Column::new("Brier").better(Better::Lower),
@@ -209,11 +217,12 @@ fn scores(report: &mut Report) {
         Column::new("gradients"),
         Column::new("seconds"),
     ];
-    let mut table = Table::new("method", columns);
+    let caption = "Made-up scores. ↓ lower is better, ↑ higher is better.";
+    let mut table = Table::new("method", columns).caption(caption);
     for (i, name) in METHODS.iter().copied().chain(["riem-la-batches", "lin-riem-la-batches"]).enumerate() {
         let (k, gradients) = (i as f64, if i < 3 { f64::NAN } else { 61_214.0 * i as f64 });
-        let cells = vec![
-            (88.2 + 0.7 * k, 0.41).into(),
+        let cells = [
+            Cell::from((88.2 + 0.7 * k, 0.41)),
             (0.41 - 0.02 * k, 0.012).into(),
             (0.21 - 0.011 * k, 0.0042).into(),
             (9.4 - 1.3 * k).into(),
@@ -222,29 +231,29 @@ fn scores(report: &mut Report) {
         ];
         table.row(name, cells);
     }
-    report.section("Scores", "Means over five splits ± standard errors; the best of each column is marked.");
-    report.table(&table, "Made-up scores. ↓ lower is better, ↑ higher is better.");
+    let intro = "Means over five splits ± standard errors; the best of each column is marked.";
+    let mut section = Section::new("Scores", intro);
+    section.table(table);
+    section
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path: PathBuf = std::env::args_os().nth(1).ok_or("usage: gallery <file.html>")?.into();
     let mut noise = Noise(7);
     let mut report = Report::new("Gallery of plots");
-    report.text("Every kind of plot with made-up data.");
-    report.metadata([
+    let mut about = Section::new("", "");
+    about.text("Every kind of plot with made-up data.").metadata([
         ("version", env!("CARGO_PKG_VERSION")),
         ("seed", "7"),
         ("integrator", "constrained leapfrog, tol 1e-5"),
         ("gradients", "61 214"),
     ]);
-    scores(&mut report);
-    maps(&mut report, &mut noise)?;
-    reliability(&mut report, &mut noise);
-    work_precision(&mut report);
-    strength(&mut report, &mut noise);
-    scatter(&mut report, &mut noise);
-    regression(&mut report, &mut noise);
-    distributions(&mut report, &mut noise);
+    report.extend([about, scores(), maps(&mut noise)?, reliability(&mut noise)]);
+    let mut charts = Section::new("Charts", "");
+    work_precision(&mut charts);
+    strength(&mut charts, &mut noise);
+    scatter(&mut charts, &mut noise);
+    report.extend([charts, regression(&mut noise), distributions(&mut noise)]);
     std::fs::write(&path, report.to_html().as_bytes())?;
     Ok(())
 }

@@ -3,11 +3,11 @@
 pub mod datasets;
 pub mod demo;
 pub mod experiments;
+pub mod method;
 pub mod plot;
-pub mod preset;
 pub mod report;
+pub mod scores;
 pub mod setting;
 pub mod strength;
-pub mod truth;
 pub mod watch;
 pub mod workflow;

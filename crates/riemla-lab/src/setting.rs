@@ -1,199 +1,135 @@
-//! How the geodesics of a posterior are run, in a few words: a preset, or a metric with a strength.
+//! Settings by name: how the draws of a method are made, each a configuration of the library.
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use riemla::posterior::{Method, MetricChoice, PosteriorConfig, Statistic, Strength};
+use riemla::geometry::Integrator;
+use riemla::ode::DormandPrince;
+use riemla::posterior::{Method, MetricChoice, PosteriorConfig, Statistic, Strength, Unfinished};
 use serde::{Deserialize, Serialize};
 
-use crate::preset::Preset;
+use crate::method::MethodName;
 
-/// A preset, or a metric with its strength, solved by the integrator that suits it.
-///
-/// In files and on the command line it is its name: `calibrated`, `a=0.1`, `loss-rise`,
-/// `preconditioned virial`, `fisher`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// A named configuration. In files and on the command line it is its name: `calibrated`, `a=0.1`,
+/// `loss-rise`, `preconditioned virial`, `fisher`. In the order of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Setting {
-    /// One of the presets.
-    Preset(Preset),
-    /// The metric of the loss, I + a²∇L∇Lᵀ, by the constrained leapfrog.
-    Loss(Rule),
-    /// The preconditioned metric P + a²∇L∇Lᵀ, by the constrained leapfrog.
-    Preconditioned(Rule),
-    /// The Fisher metric, which has no strength.
-    Fisher,
+pub struct Setting {
+    /// Its place in [`KINDS`].
+    kind: usize,
+    /// The bits of its number, which is not negative, so that they have its order.
+    number: u64,
 }
 
-/// A strength, or the rule that finds one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rule {
-    /// This number.
-    Fixed(Number),
-    /// The mean of the virial ratios is 1.
-    Virial,
-    /// Their median is 1.
-    VirialMedian,
-    /// The loss rises by K/2 on average.
-    LossRise,
-    /// That, or the virial ratio is 1 where the loss grows much faster than a quadratic.
-    Typical,
-    /// The smallest negative log-likelihood of held-out rows.
-    HeldOut,
+/// Names, and the configurations they stand for; a name that ends in `=` is followed by a number.
+const KINDS: [(&str, fn(Method, f64) -> PosteriorConfig); 18] = [
+    // For the methods without geodesics: the setting does not matter.
+    ("any", |m, _| PosteriorConfig::paper(m)),
+    // As the authors' code: Dormand-Prince, rtol 1e-6, atol 1e-3, strength 1, whatever comes out.
+    ("paper", |m, _| published(m)),
+    // The same geodesics, solved: constrained leapfrog, strength 1.
+    ("converged", |m, _| PosteriorConfig::paper(m)),
+    // The defaults of the library: preconditioned metric, at the strength at which the loss rises as for
+    // exact draws.
+    ("calibrated", |m, _| PosteriorConfig::new(m)),
+    // The metric of the loss, I + a²∇L∇Lᵀ, by the constrained leapfrog.
+    ("a=", |m, a| loss(m, Strength::Fixed(a))),
+    ("virial", |m, _| loss(m, Strength::virial())),
+    ("virial-median", |m, _| loss(m, virial_median())),
+    ("loss-rise", |m, _| loss(m, Strength::loss_rise())),
+    ("typical", |m, _| loss(m, Strength::typical())),
+    ("held-out", |m, _| loss(m, Strength::held_out())),
+    // The preconditioned metric P + a²∇L∇Lᵀ, by the constrained leapfrog.
+    ("preconditioned a=", |m, a| preconditioned(m, Strength::Fixed(a))),
+    ("preconditioned virial", |m, _| preconditioned(m, Strength::virial())),
+    ("preconditioned virial-median", |m, _| preconditioned(m, virial_median())),
+    ("preconditioned loss-rise", |m, _| preconditioned(m, Strength::loss_rise())),
+    ("preconditioned typical", |m, _| preconditioned(m, Strength::typical())),
+    ("preconditioned held-out", |m, _| preconditioned(m, Strength::held_out())),
+    // The Fisher metric, which has no strength.
+    ("fisher", |m, _| PosteriorConfig::fisher(m)),
+    // The learning rate of SWAG, which is no posterior.
+    ("rate=", |m, _| PosteriorConfig::paper(m)),
+];
+
+fn published(method: Method) -> PosteriorConfig {
+    let solver = DormandPrince { rtol: 1e-6, atol: 1e-3, ..DormandPrince::default() };
+    let integrator = Integrator::DormandPrince(solver);
+    PosteriorConfig { integrator, unfinished: Unfinished::Keep, ..PosteriorConfig::paper(method) }
 }
 
-/// A number that was given: finite and not negative, so that it has an order.
-#[derive(Debug, Clone, Copy)]
-pub struct Number(f64);
-
-impl Number {
-    /// The number itself.
-    pub fn get(self) -> f64 {
-        self.0
-    }
+fn loss(method: Method, strength: Strength) -> PosteriorConfig {
+    PosteriorConfig { strength, ..PosteriorConfig::paper(method) }
 }
 
-impl FromStr for Number {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
-        // Adding 0 turns −0 into 0, which it is not told from by its name.
-        value.map(|value| Self(value + 0.0)).ok_or_else(|| format!("`{text}` is no number of at least 0"))
-    }
+fn preconditioned(method: Method, strength: Strength) -> PosteriorConfig {
+    PosteriorConfig { metric: MetricChoice::Preconditioned, ..loss(method, strength) }
 }
 
-impl PartialEq for Number {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Number {}
-
-impl PartialOrd for Number {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Number {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl Rule {
-    /// The rules that find a strength, in the order of tables.
-    pub const RULES: [Self; 5] =
-        [Self::Virial, Self::VirialMedian, Self::LossRise, Self::Typical, Self::HeldOut];
-
-    /// The strength, or how it is found.
-    pub fn strength(self) -> Strength {
-        match self {
-            Self::Fixed(number) => Strength::Fixed(number.0),
-            Self::Virial => Strength::virial(),
-            Self::VirialMedian => {
-                Strength::Virial { pilots: Strength::virial().pilots(), statistic: Statistic::Median }
-            }
-            Self::LossRise => Strength::loss_rise(),
-            Self::Typical => Strength::typical(),
-            Self::HeldOut => Strength::held_out(),
-        }
-    }
-
-    /// The given number, if it is one.
-    pub fn fixed(self) -> Option<f64> {
-        if let Self::Fixed(number) = self { Some(number.0) } else { None }
-    }
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fixed(number) => write!(f, "a={}", number.0),
-            Self::Virial => f.write_str("virial"),
-            Self::VirialMedian => f.write_str("virial-median"),
-            Self::LossRise => f.write_str("loss-rise"),
-            Self::Typical => f.write_str("typical"),
-            Self::HeldOut => f.write_str("held-out"),
-        }
-    }
-}
-
-impl FromStr for Rule {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Some(number) = text.strip_prefix("a=") {
-            return number.parse().map(Self::Fixed).map_err(|error| format!("strength {text}: {error}"));
-        }
-        let found = Self::RULES.into_iter().find(|rule| rule.to_string() == text);
-        found.ok_or_else(|| format!("there is no setting {text}; {KNOWN}"))
-    }
+fn virial_median() -> Strength {
+    Strength::Virial { pilots: Strength::virial().pilots(), statistic: Statistic::Median }
 }
 
 const KNOWN: &str = "a setting is a preset (paper, converged, calibrated), a strength (a=0.1), a rule \
 (virial, virial-median, loss-rise, typical, held-out), \"preconditioned\" before a strength or a rule, or fisher";
 
-/// Before the rule of the preconditioned metric.
-const PRECONDITIONED: &str = "preconditioned ";
-
 impl Setting {
     /// Where draws do not follow geodesics.
-    pub const ANY: Self = Self::Preset(Preset::Any);
+    pub const ANY: Self = Self { kind: 0, number: 0 };
+    /// As the authors' code.
+    pub const PAPER: Self = Self { kind: 1, number: 0 };
+    /// The same geodesics, solved.
+    pub const CONVERGED: Self = Self { kind: 2, number: 0 };
+    /// The defaults of the library.
+    pub const CALIBRATED: Self = Self { kind: 3, number: 0 };
+    /// The settings of one word that the paper's tables are made of.
+    pub const PRESETS: [Self; 3] = [Self::PAPER, Self::CONVERGED, Self::CALIBRATED];
 
     /// The name used everywhere.
     pub fn name(self) -> String {
         self.to_string()
     }
 
-    /// All settings of a posterior.
-    pub fn config(self, method: Method) -> PosteriorConfig {
-        match self {
-            Self::Preset(preset) => preset.config(method),
-            Self::Loss(rule) => {
-                PosteriorConfig { strength: rule.strength(), ..Preset::Converged.config(method) }
-            }
-            Self::Preconditioned(rule) => {
-                let metric = MetricChoice::Preconditioned;
-                PosteriorConfig { metric, ..Self::Loss(rule).config(method) }
-            }
-            Self::Fisher => PosteriorConfig::fisher(method),
-        }
+    fn number(self) -> f64 {
+        f64::from_bits(self.number)
     }
 
-    /// The metric, in a word.
-    pub fn metric_name(self) -> &'static str {
-        match self {
-            Self::Preset(_) | Self::Loss(_) => "loss",
-            Self::Preconditioned(_) => "preconditioned",
-            Self::Fisher => "fisher",
-        }
+    /// The configuration of a posterior.
+    pub fn config(self, method: Method) -> PosteriorConfig {
+        KINDS[self.kind].1(method, self.number())
+    }
+
+    /// Whether it is one of the presets, or none at all.
+    pub fn is_preset(self) -> bool {
+        self <= Self::CALIBRATED
+    }
+
+    /// The strength, if it is a number that the name gives.
+    pub fn given_strength(self) -> Option<f64> {
+        KINDS[self.kind].0.ends_with("a=").then(|| self.number())
+    }
+
+    /// The learning rate of SWAG, if it gives one.
+    pub fn rate(self) -> Option<f64> {
+        (KINDS[self.kind].0 == "rate=").then(|| self.number())
+    }
+
+    /// The metric of geodesics.
+    pub fn metric(self) -> MetricChoice {
+        self.config(Method::RiemLa).metric
     }
 
     /// Whether rows are needed that are neither trained nor tested on.
     pub fn needs_validation(self) -> bool {
-        self.rule() == Some(Rule::HeldOut)
-    }
-
-    /// The strength or its rule, where the setting is made of one.
-    pub fn rule(self) -> Option<Rule> {
-        match self {
-            Self::Loss(rule) | Self::Preconditioned(rule) => Some(rule),
-            Self::Preset(_) | Self::Fisher => None,
-        }
+        matches!(self.config(Method::RiemLa).strength, Strength::HeldOut { .. })
     }
 }
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Preset(preset) => f.write_str(preset.name()),
-            Self::Loss(rule) => rule.fmt(f),
-            Self::Preconditioned(rule) => write!(f, "{PRECONDITIONED}{rule}"),
-            Self::Fisher => f.write_str("fisher"),
+        match KINDS[self.kind].0 {
+            name if name.ends_with('=') => write!(f, "{name}{}", self.number()),
+            name => f.pad(name),
         }
     }
 }
@@ -202,17 +138,18 @@ impl FromStr for Setting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut presets = [Preset::Any].into_iter().chain(Preset::CHOICES);
-        if let Some(rule) = text.strip_prefix(PRECONDITIONED) {
-            return rule.parse().map(Self::Preconditioned);
-        }
-        match text {
-            "fisher" => Ok(Self::Fisher),
-            _ => match presets.find(|preset| preset.name() == text) {
-                Some(preset) => Ok(Self::Preset(preset)),
-                None => text.parse().map(Self::Loss),
-            },
-        }
+        let (word, number) = match text.split_once('=') {
+            Some((word, number)) => (format!("{word}="), Some(number)),
+            None => (text.to_string(), None),
+        };
+        let Some(kind) = KINDS.iter().position(|(name, _)| *name == word) else {
+            return Err(format!("there is no setting {text}; {KNOWN}"));
+        };
+        let Some(number) = number else { return Ok(Self { kind, number: 0 }) };
+        let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
+        // Adding 0 turns −0 into 0, which it is not told from by its name.
+        let value = value.map(|value| Self { kind, number: (value + 0.0).to_bits() });
+        value.ok_or_else(|| format!("setting {text}: `{number}` is no number of at least 0"))
     }
 }
 
@@ -230,9 +167,71 @@ impl From<Setting> for String {
     }
 }
 
-impl From<Preset> for Setting {
-    fn from(preset: Preset) -> Self {
-        Self::Preset(preset)
+/// A method with its setting, in one line: `la`, `riem-la virial`, `swag rate=0.1`. Without a setting,
+/// geodesics are run in all settings asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Entry {
+    /// The method.
+    pub method: MethodName,
+    /// Its setting, if it is given.
+    pub setting: Option<Setting>,
+}
+
+impl From<MethodName> for Entry {
+    fn from(method: MethodName) -> Self {
+        Self { method, setting: None }
+    }
+}
+
+impl Entry {
+    /// Its name, with the setting where that matters.
+    pub fn of(method: MethodName, setting: Setting) -> Self {
+        Self { method, setting: Some(setting).filter(|setting| *setting != Setting::ANY) }
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.setting {
+            Some(setting) => write!(f, "{} {setting}", self.method),
+            None => self.method.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Entry {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (word, rest) = text.split_once(' ').map_or((text, None), |(word, rest)| (word, Some(rest)));
+        let method = word.parse::<MethodName>()?;
+        let setting = rest.map(str::parse::<Setting>).transpose()?;
+        let fits = |setting: Setting| match setting.rate() {
+            Some(_) => method == MethodName::Swag,
+            None => method.is_riemannian() && setting != Setting::ANY,
+        };
+        match setting.filter(|setting| !fits(*setting)) {
+            Some(setting) => Err(format!(
+                "{text}: {method} has no setting {setting}; geodesics have settings as in `riem-la virial`, swag a \
+                 learning rate as in `swag rate=0.1`"
+            )),
+            None => Ok(Self { method, setting }),
+        }
+    }
+}
+
+impl TryFrom<String> for Entry {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Entry> for String {
+    fn from(entry: Entry) -> Self {
+        entry.to_string()
     }
 }
 
@@ -242,45 +241,92 @@ mod tests {
 
     #[test]
     fn names_come_back() {
-        let names = ["any", "paper", "converged", "calibrated", "a=0.01", "a=1", "a=12.5"];
-        let rules = ["virial", "virial-median", "loss-rise", "typical", "held-out"]
-            .into_iter()
-            .chain(["preconditioned a=0.1", "preconditioned virial", "fisher"])
-            .collect::<Vec<_>>();
-        let all: Vec<Setting> =
-            names.iter().chain(&rules).map(|name| name.parse().expect("a setting")).collect();
+        let names = [
+            "any",
+            "paper",
+            "converged",
+            "calibrated",
+            "a=0.01",
+            "a=1",
+            "a=12.5",
+            "virial",
+            "virial-median",
+            "loss-rise",
+            "typical",
+            "held-out",
+            "preconditioned a=0.1",
+            "preconditioned virial",
+            "fisher",
+            "rate=0.1",
+        ];
+        let all: Vec<Setting> = names.iter().map(|name| name.parse().expect("a setting")).collect();
         assert!(all.is_sorted(), "the order of tables: {all:?}");
-        for (setting, name) in all.iter().zip(names.iter().chain(&rules)) {
-            assert_eq!(setting.to_string(), *name);
+        for (setting, name) in all.iter().zip(names) {
+            assert_eq!(setting.to_string(), name);
             let json = serde_json::to_string(setting).expect("writes");
             assert_eq!(json, format!("\"{name}\""));
             assert_eq!(serde_json::from_str::<Setting>(&json).expect("reads"), *setting);
         }
+        assert_eq!([Setting::ANY, Setting::PAPER, Setting::CONVERGED, Setting::CALIBRATED], all[..4]);
         assert_eq!("a=0.10".parse::<Setting>(), "a=1e-1".parse());
+        assert_eq!("a=-0".parse::<Setting>(), "a=0".parse());
     }
 
     #[test]
     fn what_is_no_setting_is_refused_with_what_there_is() {
         for bad in ["a=", "a=-1", "a=nan", "a=inf", "A=1", "", "viral", "fisher virial", "preconditioned "] {
             let error = bad.parse::<Setting>().expect_err(bad);
-            assert!(error.contains("setting") || error.contains("strength"), "{error}");
+            assert!(error.contains("setting"), "{error}");
         }
         assert!("viral".parse::<Setting>().expect_err("a typo").contains("loss-rise"));
     }
 
     #[test]
-    fn only_the_strength_differs_from_the_converged_preset() {
-        let converged = Preset::Converged.config(Method::RiemLa);
-        assert_eq!("a=1".parse::<Setting>().expect("reads").config(Method::RiemLa), converged);
-        let calibrated = Preset::Calibrated.config(Method::LinRiemLa);
-        assert_eq!(
-            "preconditioned typical".parse::<Setting>().expect("reads").config(Method::LinRiemLa),
-            calibrated
-        );
-        for rule in Rule::RULES {
-            let config = Setting::Loss(rule).config(Method::RiemLa);
-            assert!(config.strength.fixed().is_none());
-            assert_eq!(PosteriorConfig { strength: converged.strength, ..config }, converged);
+    fn settings_are_configurations_of_the_library() {
+        let config = |name: &str| name.parse::<Setting>().expect("reads").config(Method::RiemLa);
+        let converged = config("converged");
+        assert_eq!(converged, PosteriorConfig::paper(Method::RiemLa));
+        assert_eq!(config("a=1"), converged);
+        assert_eq!(config("preconditioned typical"), config("calibrated"));
+        assert_eq!(config("calibrated"), PosteriorConfig::new(Method::RiemLa));
+        for rule in ["virial", "virial-median", "loss-rise", "typical", "held-out"] {
+            let loss = config(rule);
+            assert!(loss.strength.fixed().is_none());
+            let metric = MetricChoice::Preconditioned;
+            assert_eq!(config(&format!("preconditioned {rule}")), PosteriorConfig { metric, ..loss.clone() });
+            assert_eq!(PosteriorConfig { strength: converged.strength, ..loss }, converged);
+        }
+        assert!(Setting::PAPER.is_preset() && !"a=1".parse::<Setting>().expect("reads").is_preset());
+        assert!("preconditioned held-out".parse::<Setting>().expect("reads").needs_validation());
+    }
+
+    #[test]
+    fn entries_come_back_and_others_are_refused() {
+        for name in [
+            "la",
+            "lin-la",
+            "riem-la",
+            "riem-la a=0.5",
+            "lin-riem-la preconditioned virial",
+            "riem-la fisher",
+            "nuts",
+            "swag",
+            "swag rate=0.1",
+        ] {
+            assert_eq!(name.parse::<Entry>().expect(name).to_string(), name);
+        }
+        for name in [
+            "hmc",
+            "la virial",
+            "nuts 3",
+            "swag 3",
+            "swag rate=x",
+            "swag virial",
+            "riem-la rate=1",
+            "riem-la viral",
+            "",
+        ] {
+            assert!(name.parse::<Entry>().is_err(), "{name}");
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Every kind of plot, with good and with hopeless data, is well-formed SVG; reports load nothing.
 
+use riemla::score::ReliabilityBin;
 use riemla_lab::plot::{
-    Axis, BandChart, Chart, ColorBar, ConfidenceMap, Grid, Histogram, PlotError, Reference, ReliabilityBin,
+    Axis, BandChart, Chart, ColorBar, ConfidenceMap, Grid, Histogram, PlotError, Reference,
     ReliabilityDiagram, Series, Size, StripPlot, standalone,
 };
-use riemla_lab::report::{Column, Report, Table};
+use riemla_lab::report::{Report, Section, Table};
 
 const HOSTILE: &str = "<script>alert('x')</script> & \"quotes\"";
 
@@ -12,7 +13,7 @@ const HOSTILE: &str = "<script>alert('x')</script> & \"quotes\"";
 fn every_plot(title: &str, values: &[f64]) -> Vec<String> {
     let points: Vec<(f64, f64)> = values.iter().copied().zip(values.iter().rev().copied()).collect();
     let axes = || (Axis::linear(title), Axis::log(title));
-    let bin = |v: &f64| ReliabilityBin { confidence: *v, accuracy: *v, count: 3 };
+    let bin = |v: &f64| ReliabilityBin { lower: 0.0, upper: 1.0, count: 3, confidence: *v, accuracy: *v };
     let chart = |x: Axis, y: Axis| {
         Chart::new(title, x, y)
             .series(Series::line_points(title, points.clone()).errors(values))
@@ -135,13 +136,17 @@ fn sizes_are_kept_sane() {
 }
 
 fn report() -> Report {
-    let mut table = Table::new(HOSTILE, vec![Column::new(HOSTILE)]);
-    table.row(HOSTILE, vec![HOSTILE.into()]);
+    let mut table = Table::new(HOSTILE, [HOSTILE]).caption(HOSTILE);
+    table.row(HOSTILE, [HOSTILE]);
+    let mut first = Section::new(HOSTILE, HOSTILE);
+    first.metadata([(HOSTILE, HOSTILE)]).text(HOSTILE);
+    first.figure(every_plot(HOSTILE, &[0.1, 0.9])[0].clone(), HOSTILE);
+    first.grid(every_plot(HOSTILE, &[0.1, 0.9]).into_iter().map(|s| (s, HOSTILE)));
+    first.table(table);
+    let mut second = Section::new("b", "one\n\ntwo");
+    second.text("three\n\nfour");
     let mut report = Report::new(HOSTILE);
-    report.metadata([(HOSTILE, HOSTILE)]).section(HOSTILE, HOSTILE).text(HOSTILE);
-    report.figure(every_plot(HOSTILE, &[0.1, 0.9])[0].clone(), HOSTILE);
-    report.grid(every_plot(HOSTILE, &[0.1, 0.9]).into_iter().map(|s| (s, HOSTILE)).collect());
-    report.table(&table, HOSTILE).section("b", "one\n\ntwo");
+    report.extend([first, second, Section::new("empty", "Left out.")]);
     report
 }
 
@@ -150,7 +155,10 @@ fn text_in_reports_is_escaped() {
     let html = report().to_html();
     assert!(!html.contains("<script"));
     assert!(html.contains("&lt;script&gt;"));
-    assert!(html.contains(">one</p>") && html.contains(">two</p>"));
+    for paragraph in ["one", "two", "three", "four"] {
+        assert!(html.contains(&format!(">{paragraph}</p>")), "{paragraph}");
+    }
+    assert!(!html.contains("Left out."), "a section without parts");
 }
 
 #[test]

@@ -3,17 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use riemla_files::{Existing, Kind, OutputFile};
 use riemla_lab::datasets::DataDirs;
 use riemla_lab::experiments::{
-    self, BUILTIN, Experiment, ExperimentError, Outcome, Preset, PriorName, Problem, Request, Takes, builtin,
-    has_results, paper_experiments, prepare, write_report,
+    self, BUILTIN, Experiment, ExperimentError, Outcome, PriorName, Problem, Request, Setting, Takes,
+    builtin, has_results, paper_experiments, prepare, write_report,
 };
-use riemla_lab::truth::{self, TruthPlan, TruthRequest};
 
 use crate::interrupt::stop_flag;
 use crate::output as console;
@@ -44,7 +42,7 @@ the report of what is there; --resume goes on with the same bits as if nothing h
 ///   report.html   tables beside the paper's, figures, claims; one file for the browser
 ///   results.md    the tables as text; figures.md and figures/ the figures as files
 ///   samples/      every draw; fits/ every trained network; experiments/ what was run
-///   truth.*       of `truth`: truth.csv, truth.jsonl, truth.md, truth.html; draws in truth/
+///   truth.*       of `truth`: distances from exact draws, as truth.csv and truth.md
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, verbatim_doc_comment)]
 pub struct Reproduce {
@@ -57,7 +55,7 @@ pub struct Reproduce {
     pub quick: bool,
 
     /// How geodesics are run, for the methods that have them; may be given several times.
-    /// Experiments with settings of their own (strength) ignore it, `truth` refuses it
+    /// Experiments with settings of their own (strength, truth) ignore it
     /// [default: all three with --quick, otherwise paper and calibrated]
     #[arg(long, value_name = "PRESET")]
     pub preset: Vec<PresetArgument>,
@@ -115,50 +113,29 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
     match words.as_slice() {
         ["list"] => {
             console::print(&list()?)?;
-            return Ok(ExitCode::SUCCESS);
+            Ok(ExitCode::SUCCESS)
         }
         ["report", directory] => {
             let (directory, data) = (Path::new(directory), DataDirs::new(arguments.data_dir.as_deref()));
-            if !has_results(directory) && !truth::has_truth(directory) {
+            if !has_results(directory) {
                 return Err(ExperimentError::NoResults(directory.into()).into());
             }
-            return report(directory, &data, quiet);
+            report(directory, &data, quiet)
         }
         ["report", ..] => anyhow::bail!("`reproduce report` takes one directory, that of a run (--out)"),
         ["list", ..] => anyhow::bail!("`reproduce list` lists all experiments and takes no further words"),
-        several if several.len() > 1 && several.contains(&"truth") => {
-            anyhow::bail!("`truth` is run by itself: riemla reproduce truth --out DIR")
-        }
-        _ => {}
+        _ => execute(arguments, &request(arguments, &words)?, quiet),
     }
-    if let [word] = words.as_slice()
-        && let Some(plan) = TruthPlan::open(word)?
-    {
-        let unused = arguments.seeds.is_some()
-            || arguments.prior != PriorArgument::Both
-            || !arguments.preset.is_empty();
-        if unused {
-            anyhow::bail!("{word} has settings of its own: it takes no --seeds, --prior and --preset");
-        }
-        let request = truth_request(arguments, plan);
-        return execute(arguments, quiet, |stop, bar| truth::run(&request, stop, bar));
-    }
-    let request = request(arguments, &words)?;
-    execute(arguments, quiet, |stop, bar| experiments::run(&request, stop, bar))
 }
 
 /// Runs in the output directory and reports what is there, whatever the end.
-fn execute(
-    arguments: &Reproduce,
-    quiet: bool,
-    work: impl FnOnce(&AtomicBool, &Bar) -> experiments::Result<Outcome>,
-) -> anyhow::Result<ExitCode> {
+fn execute(arguments: &Reproduce, request: &Request, quiet: bool) -> anyhow::Result<ExitCode> {
     let inputs: Vec<&Path> = arguments.experiments.iter().map(Path::new).collect();
     prepare(&arguments.out, arguments.resume, &inputs)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
     let begun = Instant::now();
-    let outcome = work(stop, &bar);
+    let outcome = experiments::run(request, stop, &bar);
     bar.finish();
     let outcome = outcome?;
     report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
@@ -174,35 +151,20 @@ fn execute(
 }
 
 fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<ExitCode> {
-    for page in ["report.html", "truth.html"] {
-        let claimed = OutputFile::claim(&directory.join(page), Existing::Refuse, Kind::Report, &[]);
-        claimed.map_err(|error| match error {
-            riemla_files::Error::Exists { file } => riemla_files::Error::Protected {
-                file,
-                reason: "riemla did not write it".into(),
-                remedy: "move it elsewhere",
-            },
-            other => other,
-        })?;
-    }
-    let mut pages = Vec::new();
-    if truth::has_truth(directory) {
-        pages.push(truth::write_truth_report(directory)?);
-    }
-    // A run that was interrupted before its first result gets a page that says so.
-    if pages.is_empty() || has_results(directory) {
-        pages.push(write_report(directory, data)?);
-    }
+    let page = directory.join("report.html");
+    OutputFile::claim(&page, Existing::Refuse, Kind::Report, &[]).map_err(|error| match error {
+        riemla_files::Error::Exists { file } => riemla_files::Error::Protected {
+            file,
+            reason: "riemla did not write it".into(),
+            remedy: "move it elsewhere",
+        },
+        other => other,
+    })?;
+    let page = write_report(directory, data)?;
     if !quiet {
-        pages.iter().for_each(|page| eprintln!("Report: {}", page.display()));
+        eprintln!("Report: {}", page.display());
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn truth_request(arguments: &Reproduce, plan: TruthPlan) -> TruthRequest {
-    let mut plan = if arguments.quick { plan.shrunk() } else { plan };
-    plan.samples = arguments.samples.unwrap_or(plan.samples).max(2);
-    TruthRequest { plan, out: arguments.out.clone(), data: DataDirs::new(arguments.data_dir.as_deref()) }
 }
 
 fn closing(outcome: &Outcome, seconds: u64) -> String {
@@ -224,9 +186,14 @@ fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
             let mut experiment = experiments::open(name)?.resolve(arguments.quick)?;
             experiment.seeds = arguments.seeds.unwrap_or(experiment.seeds);
             experiment.samples = arguments.samples.unwrap_or(experiment.samples);
+            experiment.check(name)?;
             experiments.retain(|other| other.name != experiment.name);
             experiments.push(experiment);
         }
+    }
+    let unused = arguments.prior != PriorArgument::Both || !arguments.preset.is_empty();
+    if unused && experiments.iter().all(|experiment| experiment.truth.is_some()) {
+        anyhow::bail!("{} has settings of its own: it takes no --prior and --preset", words.join(", "));
     }
     Ok(Request {
         experiments,
@@ -242,17 +209,17 @@ fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
     })
 }
 
-fn presets(arguments: &Reproduce) -> Vec<Preset> {
+fn presets(arguments: &Reproduce) -> Vec<Setting> {
     if arguments.preset.is_empty() {
         let all = arguments.quick;
-        return Preset::CHOICES.into_iter().filter(|preset| all || *preset != Preset::Converged).collect();
+        return Setting::PRESETS.into_iter().filter(|preset| all || *preset != Setting::CONVERGED).collect();
     }
     let named = |preset: &PresetArgument| match preset {
-        PresetArgument::Paper => Preset::Paper,
-        PresetArgument::Converged => Preset::Converged,
-        PresetArgument::Calibrated => Preset::Calibrated,
+        PresetArgument::Paper => Setting::PAPER,
+        PresetArgument::Converged => Setting::CONVERGED,
+        PresetArgument::Calibrated => Setting::CALIBRATED,
     };
-    let mut presets: Vec<Preset> = arguments.preset.iter().map(named).collect();
+    let mut presets: Vec<Setting> = arguments.preset.iter().map(named).collect();
     presets.sort_unstable();
     presets.dedup();
     presets
@@ -267,12 +234,6 @@ fn list() -> anyhow::Result<String> {
         text += &format!("{name:15} {title}\n{:15} {seeds} seeds, {samples} draws per posterior\n", "");
         text += &needs(takes, problems);
     }
-    let TruthPlan { title, samples, takes, problems, .. } = TruthPlan::builtin()?;
-    text += &format!(
-        "{:15} {title} (by itself, without other names)\n{:15} {samples} draws per method\n",
-        "truth", ""
-    );
-    text += &needs(&takes, &problems);
     text += "\nTimes are for one core, both priors and the presets paper and calibrated.\n";
     Ok(text)
 }

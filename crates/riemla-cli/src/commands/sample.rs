@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum};
 use riemla::posterior::{BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
 use riemla::reference::Reference;
 use riemla_files::RunConfig;
-use riemla_lab::preset::Preset;
+use riemla_lab::method::MethodName;
 use riemla_lab::report::aligned;
+use riemla_lab::setting::Setting;
 use riemla_lab::workflow::{SampleConfig, Sampled, sample};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
@@ -101,33 +102,6 @@ pub struct Sample {
     pub reading: ReadingArguments,
 }
 
-/// One word for all methods.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum MethodName {
-    /// Around the trained weights.
-    Posterior(Method),
-    /// To compare with.
-    Reference(Reference),
-}
-
-impl MethodName {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Posterior(method) => method.name(),
-            Self::Reference(reference) => reference.name(),
-        }
-    }
-
-    /// Draws unless told otherwise: of chains so many that they can be judged, of trainings few.
-    fn samples(self) -> u64 {
-        match self {
-            Self::Reference(Reference::Nuts(_)) => 1000,
-            Self::Reference(Reference::Ensemble(_)) => 5,
-            _ => 100,
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum PresetName {
     /// As the paper's code: Dormand-Prince at its tolerances, strength 1
@@ -146,11 +120,19 @@ pub enum MetricName {
 }
 
 fn method(text: &str) -> Result<MethodName, String> {
-    match (text.parse(), Reference::named(text)) {
-        (Ok(Method::Map), _) => Err("map is a single point and needs no draws".into()),
-        (Ok(method), _) => Ok(MethodName::Posterior(method)),
-        (_, Some(reference)) => Ok(MethodName::Reference(reference)),
+    match text.parse() {
+        Ok(MethodName::Map) => Err("map is a single point and needs no draws".into()),
+        Ok(method) if method != MethodName::MapTemperature && !method.batched() => Ok(method),
         _ => Err("must be riem-la, lin-riem-la, la, lin-la, nuts, swag or ensemble".into()),
+    }
+}
+
+/// Draws unless told otherwise: of chains so many that they can be judged, of trainings few.
+fn samples(method: MethodName) -> u64 {
+    match method {
+        MethodName::Nuts => 1000,
+        MethodName::Ensemble => 5,
+        _ => 100,
     }
 }
 
@@ -194,9 +176,10 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
     if arguments.metric == Some(MetricName::Fisher) && arguments.strength.is_some() {
         anyhow::bail!("the Fisher metric has no strength: leave out --strength");
     }
-    let run = match arguments.method {
-        MethodName::Posterior(method) => RunConfig::Posterior(posterior(arguments, method)),
-        MethodName::Reference(reference) => {
+    let run = match (arguments.method.posterior(), Reference::named(name)) {
+        (Some(method), _) => RunConfig::Posterior(posterior(arguments, method)),
+        (None, None) => anyhow::bail!("there are no draws of {name}"),
+        (None, Some(reference)) => {
             let geodesic = [
                 ("--batch", arguments.batch.is_some()),
                 ("--strength", arguments.strength.is_some()),
@@ -210,7 +193,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
     };
     Ok(SampleConfig {
         run,
-        samples: arguments.samples.unwrap_or(arguments.method.samples()),
+        samples: arguments.samples.unwrap_or(samples(arguments.method)),
         seed: arguments.seed,
         seconds: arguments.seconds,
         name: arguments.name.clone(),
@@ -221,9 +204,9 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
 
 fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
     let preset = match arguments.preset {
-        PresetName::Paper => Preset::Paper,
-        PresetName::Converged => Preset::Converged,
-        PresetName::Calibrated => Preset::Calibrated,
+        PresetName::Paper => Setting::PAPER,
+        PresetName::Converged => Setting::CONVERGED,
+        PresetName::Calibrated => Setting::CALIBRATED,
     };
     let of_metric = |metric| PosteriorConfig { metric, ..preset.config(method) };
     let mut posterior = match arguments.metric {

@@ -5,8 +5,7 @@ use riemla::posterior::{GeodesicSummary, Method};
 use super::data::{NODES, window};
 use super::{DemoResult, MethodResult};
 use crate::plot::{
-    Axis, Chart, ConfidenceMap, Grid, PlotError, Reference, ReliabilityBin, ReliabilityDiagram, Series,
-    StripPlot,
+    Axis, Chart, ConfidenceMap, Grid, PlotError, Reference, ReliabilityDiagram, Series, StripPlot,
 };
 
 /// Smallest drift that a logarithmic axis shows: what is below is rounding.
@@ -49,10 +48,7 @@ pub(super) fn uncertainty_map(
 }
 
 pub(super) fn reliability(method: &MethodResult) -> ReliabilityDiagram {
-    let bins = method.reliability.iter();
-    let bins =
-        bins.map(|b| ReliabilityBin { confidence: b.confidence, accuracy: b.accuracy, count: b.count });
-    ReliabilityDiagram::new(method.method.name(), bins.collect())
+    ReliabilityDiagram::new(method.method.name(), method.reliability.clone())
 }
 
 /// The loss of every draw, each method judged by the network that makes its predictions.

@@ -5,22 +5,24 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use riemla::Control;
+use riemla::data::Targets;
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
 use riemla::posterior::{Method, NetworkOutputs, Posterior, PosteriorConfig, SampleSet, virial_ratio};
-use riemla::predict::{ClassPrediction, Prediction};
-use riemla::score;
+use riemla::predict::Prediction;
 use riemla::{Error, Result};
 
 use super::DemoConfig;
 use super::data::DemoData;
 use super::fit::Model;
-use super::result::{BINS, DrawRecord, FailedDraw, Map, MethodResult, Scores};
+use super::result::{DrawRecord, FailedDraw, Map, MethodResult, Scores};
+use crate::scores::{Doubts, Scorer};
 use crate::watch::Watch;
 use crate::workflow::Predictor;
 
 /// Draws that maps are made of: more change nothing that an eye could see.
 pub(super) const MAP_DRAWS: usize = 200;
-const CLASSES: usize = 2;
+/// Confidences in ten bins.
+const SCORER: Scorer = Scorer { bins: 10 };
 
 pub(super) enum Outcome {
     /// At least one draw, and the seconds that drawing took.
@@ -69,25 +71,27 @@ fn requested(method: Method, config: &DemoConfig) -> u64 {
 
 fn assess(model: &Model, data: &DemoData, config: &DemoConfig, set: &SampleSet) -> Result<MethodResult> {
     let thetas = set.thetas();
-    let labels = data.test.labels().unwrap_or_default();
     let test = predict(model, set.method, &thetas, data.test.inputs())?;
     let far = predict(model, set.method, &thetas, &data.far)?;
     let nodes = predict(model, set.method, &thetas[..thetas.len().min(MAP_DRAWS)], &data.nodes)?;
+    let Prediction::Classes(nodes) = nodes else {
+        return Err(Error::Unsupported("the demonstration predicts classes".into()));
+    };
     let objective = objective(model, set.method)?;
     let uncertain = set.method != Method::Map;
     Ok(MethodResult {
         method: set.method,
         requested: requested(set.method, config),
         draws: set.draws.len() as u64,
-        scores: scores(&test, labels, &far)?,
-        reliability: score::reliability_bins(&test.probabilities, CLASSES, labels, BINS)?,
+        scores: scores(&test, data.test.targets(), &far)?,
+        reliability: SCORER.reliability(&test, data.test.targets())?,
         strength: set.method.is_riemannian().then(|| strength(set, config)).flatten(),
         virial_ratio: uncertain.then(|| virial_ratio(&*objective, model.laplace.gaussian.theta(), &thetas)),
         counters: set.method.is_riemannian().then(|| set.counters()),
         failed: set.failed.iter().map(FailedDraw::new).collect(),
         records: set.draws.iter().map(|draw| DrawRecord::new(draw, &*objective)).collect(),
         map: Map {
-            probability: nodes.probabilities.chunks_exact(CLASSES).map(|p| p[1]).collect(),
+            probability: nodes.probabilities.chunks_exact(nodes.classes).map(|p| p[1]).collect(),
             epistemic: nodes.epistemic.unwrap_or_default(),
         },
     })
@@ -103,7 +107,7 @@ fn objective(model: &Model, method: Method) -> Result<Box<dyn Objective>> {
     })
 }
 
-fn predict(model: &Model, method: Method, thetas: &[&[f64]], inputs: &[f64]) -> Result<ClassPrediction> {
+fn predict(model: &Model, method: Method, thetas: &[&[f64]], inputs: &[f64]) -> Result<Prediction> {
     let outputs = NetworkOutputs::new(model.network.clone(), Likelihood::Categorical)?;
     let gaussian = model.laplace.gaussian.clone();
     let predictor = Predictor {
@@ -111,27 +115,24 @@ fn predict(model: &Model, method: Method, thetas: &[&[f64]], inputs: &[f64]) -> 
         thetas: thetas.iter().map(|theta| theta.to_vec()).collect(),
         scale: None,
     };
-    match predictor.predict(inputs)? {
-        Prediction::Classes(classes) => Ok(classes),
-        Prediction::Values(_) => Err(Error::Unsupported("the demonstration predicts classes".into())),
-    }
+    predictor.predict(inputs)
 }
 
-fn scores(test: &ClassPrediction, labels: &[usize], far: &ClassPrediction) -> Result<Scores> {
-    let p = &test.probabilities;
-    let doubt = |p: &ClassPrediction| -> Result<Vec<f64>> {
-        Ok(score::max_probabilities(&p.probabilities, CLASSES)?.iter().map(|p| 1.0 - p).collect())
-    };
-    let (near, away) = (doubt(test)?, doubt(far)?);
+fn scores(test: &Prediction, targets: &Targets, far: &Prediction) -> Result<Scores> {
+    let (near, away) = (Doubts::of(test)?, Doubts::of(far)?);
+    let mut found = SCORER.all(test, targets)?;
+    found.extend(near.areas(&away)?);
+    let named =
+        |name: &str| found.iter().find(|(known, _)| *known == name).map_or(f64::NAN, |(_, value)| *value);
     let confidence = |doubts: &[f64]| 1.0 - doubts.iter().sum::<f64>() / doubts.len() as f64;
     Ok(Scores {
-        accuracy: score::accuracy(p, CLASSES, labels)?,
-        nll: score::nll(p, CLASSES, labels)?,
-        brier: score::brier(p, CLASSES, labels)?,
-        ece: score::ece(p, CLASSES, labels, BINS)?,
-        mce: score::mce(p, CLASSES, labels, BINS)?,
-        auroc_far: score::auroc(&away, &near)?,
-        confidence_test: confidence(&near),
-        confidence_far: confidence(&away),
+        accuracy: named("accuracy"),
+        nll: named("nll"),
+        brier: named("brier"),
+        ece: named("ece"),
+        mce: named("mce"),
+        auroc_far: named("auroc"),
+        confidence_test: confidence(&near.confidence),
+        confidence_far: confidence(&away.confidence),
     })
 }

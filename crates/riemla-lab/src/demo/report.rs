@@ -7,23 +7,23 @@ use super::methods::MAP_DRAWS;
 use super::texts;
 use super::{DemoResult, MethodResult};
 use crate::plot::{ColorBar, PlotError};
-use crate::report::{Better, Cell, Column, Report, Table};
+use crate::report::{Better, Cell, Column, Report, Section, Table};
 
 /// The result as one HTML page that needs nothing else.
 pub fn report(result: &DemoResult) -> Result<Report, PlotError> {
     let mut report = Report::new("riemla: five ways to doubt a trained network");
-    report.text(texts::ABOUT);
+    let mut about = Section::new("", "");
+    about.text(texts::ABOUT);
     for note in notes(result) {
-        report.text(note);
+        about.text(note);
     }
-    maps(&mut report, result)?;
-    report.section("Loss of the draws", texts::LOSSES);
-    report.figure(figures::losses(result), texts::LOSSES_CAPTION);
-    report.section("Scores", texts::SCORES);
-    report.table(&scores(result), scores_caption(result));
-    reliability(&mut report, result);
-    geodesics(&mut report, result);
-    report.section("Settings and counters", "").metadata(metadata(result));
+    let mut losses = Section::new("Loss of the draws", texts::LOSSES);
+    losses.figure(figures::losses(result), texts::LOSSES_CAPTION);
+    let mut numbers = Section::new("Scores", texts::SCORES);
+    numbers.table(scores(result));
+    let mut settings = Section::new("Settings and counters", "");
+    settings.metadata(metadata(result));
+    report.extend([about, maps(result)?, losses, numbers, reliability(result), geodesics(result), settings]);
     Ok(report)
 }
 
@@ -49,7 +49,7 @@ fn notes(result: &DemoResult) -> Vec<String> {
     notes
 }
 
-fn maps(report: &mut Report, result: &DemoResult) -> Result<(), PlotError> {
+fn maps(result: &DemoResult) -> Result<Section, PlotError> {
     let about =
         |m: Method| texts::METHODS.iter().find(|(name, _)| *name == m.name()).map_or("", |(_, text)| text);
     let mut panels = Vec::new();
@@ -60,14 +60,14 @@ fn maps(report: &mut Report, result: &DemoResult) -> Result<(), PlotError> {
         let uncertainty = figures::uncertainty_map(result, method)?;
         panels.extend(uncertainty.map(|(svg, largest)| (svg, uncertainty_caption(largest))));
     }
-    report.section("Confidence maps", texts::MAPS);
-    report.figure(ColorBar::binary("probability of class 1").to_svg(), "").grid(panels);
+    let mut section = Section::new("Confidence maps", texts::MAPS);
+    section.figure(ColorBar::binary("probability of class 1").to_svg(), "").grid(panels);
     if result.config.samples > MAP_DRAWS as u64 {
-        report.text(format!(
+        section.text(format!(
             "The maps use the first {MAP_DRAWS} draws of each method, all else uses every draw."
         ));
     }
-    Ok(())
+    Ok(section)
 }
 
 fn uncertainty_caption(largest: f64) -> String {
@@ -82,7 +82,7 @@ fn scores(result: &DemoResult) -> Table {
     let higher = |title| Column::new(title).better(Better::Higher).decimals(3);
     let mut table = Table::new(
         "method",
-        vec![
+        [
             higher("accuracy"),
             lower("NLL"),
             lower("Brier"),
@@ -93,7 +93,8 @@ fn scores(result: &DemoResult) -> Table {
             Column::new("gradients").decimals(0),
             Column::new("ms").decimals(2),
         ],
-    );
+    )
+    .caption(scores_caption(result));
     for method in &result.methods {
         table.row(method.method.name(), score_cells(result, method));
     }
@@ -125,17 +126,19 @@ fn threads(result: &DemoResult) -> String {
     if n == 1 { "1 thread".into() } else { format!("{n} threads") }
 }
 
-fn reliability(report: &mut Report, result: &DemoResult) {
+fn reliability(result: &DemoResult) -> Section {
     let diagrams = result.methods.iter().map(figures::reliability);
-    report.section("Reliability", texts::RELIABILITY);
-    report.grid(diagrams.map(|d| (d.to_svg(), d.caption())).collect());
+    let mut section = Section::new("Reliability", texts::RELIABILITY);
+    section.grid(diagrams.map(|d| (d.to_svg(), d.caption())));
+    section
 }
 
-fn geodesics(report: &mut Report, result: &DemoResult) {
+fn geodesics(result: &DemoResult) -> Section {
+    let mut section = Section::new("Can the geodesics be trusted?", texts::GEODESICS);
     if !result.methods.iter().any(|m| m.method.is_riemannian()) {
-        return;
+        return section;
     }
-    report.section("Can the geodesics be trusted?", texts::GEODESICS).grid(vec![
+    section.grid([
         (figures::speed_drift(result), texts::DRIFT),
         (figures::loss_rise(result), texts::RISE),
         (figures::evaluations(result), texts::COST),
@@ -143,11 +146,12 @@ fn geodesics(report: &mut Report, result: &DemoResult) {
     let columns = ["draws", "attempts", "steps", "rejected steps", "values", "gradients"];
     let mut columns: Vec<Column> = columns.into_iter().map(|title| Column::new(title).decimals(0)).collect();
     columns.extend([Column::new("largest drift"), Column::new("virial ratio").decimals(3)]);
-    let mut table = Table::new("method", columns);
+    let mut table = Table::new("method", columns).caption(virial_caption(result));
     for method in result.methods.iter().filter(|m| m.method != Method::Map) {
         table.row(method.method.name(), geodesic_cells(method));
     }
-    report.table(&table, virial_caption(result));
+    section.table(table);
+    section
 }
 
 fn geodesic_cells(method: &MethodResult) -> Vec<Cell> {

@@ -9,9 +9,6 @@ use serde::Serialize;
 
 use super::DemoConfig;
 
-/// Bins of confidence over 0 to 1.
-pub(super) const BINS: usize = 10;
-
 /// By which `results.json` is recognised.
 pub(super) const SCHEMA: &str = "riemla-demo";
 

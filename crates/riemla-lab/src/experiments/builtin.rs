@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError, Result};
 
 /// Names and texts: the paper's, in its order, then studies of our own.
-pub const BUILTIN: [(&str, &str); 12] = [
+pub const BUILTIN: [(&str, &str); 13] = [
     ("logistic", include_str!("../../experiments/logistic.toml")),
     ("regression", include_str!("../../experiments/regression.toml")),
     ("regression-gap", include_str!("../../experiments/regression-gap.toml")),
@@ -18,11 +18,12 @@ pub const BUILTIN: [(&str, &str); 12] = [
     ("batches", include_str!("../../experiments/batches.toml")),
     ("strength", include_str!("../../experiments/strength.toml")),
     ("strength-mnist", include_str!("../../experiments/strength-mnist.toml")),
+    ("truth", include_str!("../../experiments/truth.toml")),
 ];
 
-/// The names of the paper's experiments: those that leave the settings of geodesics to the presets.
+/// The names of the paper's experiments: those that leave the settings of geodesics to the presets, and know no truth.
 pub fn paper_experiments() -> Vec<&'static str> {
-    let of_paper = |name: &&str| builtin(name).is_ok_and(|experiment| experiment.settings.is_empty());
+    let of_paper = |name: &&str| builtin(name).is_ok_and(|e| e.settings.is_empty() && e.truth.is_none());
     BUILTIN.map(|(name, _)| name).into_iter().filter(of_paper).collect()
 }
 

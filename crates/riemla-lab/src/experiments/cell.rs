@@ -11,15 +11,17 @@ use riemla::Control;
 use riemla::posterior::{Draw, Posterior};
 use riemla_files::identity::differences;
 use riemla_files::samples::{SAMPLES_FILE, SavedSamples, read_samples, write_samples};
-use riemla_files::{Origin, RunInfo, SampleStore};
+use riemla_files::{Origin, RunConfig, RunInfo, SampleStore};
 
 use super::layout::{CellPaths, make_parent, remove};
+use super::truth::ChainSummary;
 use super::{ExperimentError, Result};
 use crate::strength::{FoundStrength, Settled, settle};
 use crate::watch::Watch;
 use crate::workflow::sample::damage;
 
 /// Draws and how they came about.
+#[derive(Debug, Clone, Default)]
 pub struct Drawn {
     /// The draws, by index.
     pub draws: Vec<Draw>,
@@ -33,6 +35,26 @@ pub struct Drawn {
     pub found: Option<FoundStrength>,
     /// Whether a stop was requested before all were drawn.
     pub stopped: bool,
+    /// Gradients of all draws together, where they follow no geodesics.
+    pub other_gradients: usize,
+    /// How Markov chains ended.
+    pub chains: Option<ChainSummary>,
+    /// Why the method has no draws here, though nothing failed.
+    pub unfit: Option<String>,
+}
+
+impl Drawn {
+    /// Draws without geodesics that took so many gradients together.
+    pub fn of_gradients(thetas: Vec<Vec<f64>>, other_gradients: usize) -> Self {
+        let draw = |(index, theta)| Draw { index, theta, geodesic: None };
+        Self { draws: (0..).zip(thetas).map(draw).collect(), other_gradients, ..Self::default() }
+    }
+
+    /// Gradients of all draws.
+    pub fn gradients(&self) -> usize {
+        let geodesics = self.draws.iter().filter_map(|draw| draw.geodesic);
+        self.other_gradients + geodesics.map(|geodesic| geodesic.counters.gradients).sum::<usize>()
+    }
 }
 
 /// What is asked for.
@@ -68,14 +90,7 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
         };
     let strength = posterior.config().fixed_strength();
     let run = run_of(&posterior);
-    let mut drawn = Drawn {
-        draws: Vec::new(),
-        failed: Vec::new(),
-        seconds_per_sample: None,
-        strength,
-        found,
-        stopped: false,
-    };
+    let mut drawn = Drawn { strength, found, ..Drawn::default() };
     let finished = finished(wanted.paths, &run)?;
     if let Some(finished) = finished.filter(|draws| draws.len() as u64 >= wanted.samples) {
         drawn.draws = finished;
@@ -162,6 +177,12 @@ fn finished(paths: &CellPaths, run: &RunInfo) -> Result<Option<Vec<Draw>>> {
         return Err(ExperimentError::Changed { file: paths.samples.clone(), what });
     }
     Ok(Some(draws))
+}
+
+/// Keeps draws that were made all at once, in place of those that were there.
+pub fn keep(wanted: &Wanted<'_>, config: RunConfig, dim: usize, drawn: Drawn) -> Result<Drawn> {
+    finish(wanted.paths, &RunInfo::new(config, wanted.seed, dim, wanted.origin.clone()), &drawn)?;
+    Ok(drawn)
 }
 
 /// Puts the set in place of the log: in the order of indices, whatever the threads did.

@@ -6,7 +6,9 @@ use riemla::objective::Likelihood;
 use riemla::posterior::BatchPlan;
 use serde::{Deserialize, Serialize};
 
-use super::{MethodName, PriorName, Setting};
+use super::truth::{ChainPlan, TruthPlan};
+use super::{PriorName, Setting};
+use crate::setting::Entry;
 
 /// One table or figure of the paper, or a study on its problems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,7 +33,7 @@ pub struct Experiment {
     #[serde(default = "ten")]
     pub bins: usize,
     /// Which posteriors.
-    pub methods: Vec<MethodName>,
+    pub methods: Vec<Entry>,
     /// Under which priors.
     #[serde(default = "both")]
     pub priors: Vec<PriorName>,
@@ -44,6 +46,9 @@ pub struct Experiment {
     /// Data sets that a model should find strange.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub out_of_distribution: Vec<String>,
+    /// Draws are held against the truth, not against the paper's numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<TruthPlan>,
     /// A small version, to see that everything works.
     pub quick: Quick,
     /// Data, network and training, one each per row group of the table.
@@ -260,6 +265,12 @@ pub struct Quick {
     /// Smaller batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<usize>,
+    /// Fewer members of ensembles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<u64>,
+    /// Shorter chains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chains: Option<ChainPlan>,
 }
 
 fn ten() -> usize {

@@ -8,7 +8,7 @@ use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
-use riemla::posterior::{NetworkOutputs, Outputs as _};
+use riemla::posterior::{Method, NetworkOutputs, Outputs as _};
 use riemla::train::{self, Schedule, TrainReport, TrainStatus};
 use riemla_files::identity::differences;
 use riemla_files::json::FORMAT_VERSION;
@@ -20,6 +20,7 @@ use super::layout::{read_json, slug, write_json};
 use super::rows::{Rows, values};
 use super::{ExperimentError, PriorName, Result};
 use crate::watch::Watch;
+use crate::workflow::Predictor;
 
 /// A trained network.
 pub struct Fit {
@@ -199,6 +200,7 @@ impl Fit {
         let choice = match prior {
             PriorName::Optimized => PriorChoice::Optimize,
             PriorName::Fixed => PriorChoice::Fixed(PriorPrecision::Scalar(problem.fixed_prior)),
+            PriorName::Given => PriorChoice::Keep,
         };
         let config =
             LaplaceConfig { prior: choice, subset: problem.subset.clone(), ..LaplaceConfig::default() };
@@ -209,6 +211,19 @@ impl Fit {
             return Ok(Laplace::fit(&loss, &self.theta, &config, Control::default())?);
         }
         Ok(Laplace::fit(&self.loss, &self.theta, &config, Control::default())?)
+    }
+
+    /// Predictions of weights under an approximation, which knows noise and centre.
+    pub fn predictor(
+        &self,
+        laplace: &Laplace,
+        linearized: bool,
+        thetas: Vec<Vec<f64>>,
+    ) -> riemla::Result<Predictor> {
+        let outputs = Arc::new(NetworkOutputs::new(self.network.clone(), laplace.likelihood)?);
+        let method = if linearized { Method::LinRiemLa } else { Method::RiemLa };
+        let model = riemla::predict::Predictor::new(outputs, method, laplace.gaussian.clone());
+        Ok(Predictor { model, thetas, scale: None })
     }
 
     fn training_error(&self, rows: &Rows) -> Result<f64> {

@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use riemla::curvature::Laplace;
+use riemla::data::Targets;
 use riemla::objective::Likelihood;
 use riemla::posterior::{Posterior, PosteriorConfig};
+use riemla::predict::Prediction;
 use riemla_files::{Digest, FittedTo, Origin};
 
-use super::cell::Drawn;
+use super::bench::{Bench, Verdict};
+use super::cell::{self, Drawn, Wanted};
 use super::config::Problem;
 use super::fit::Fit;
-use super::record::{CellKey, DrawSummary, MadeFrom, ModelSummary, RunRecord};
+use super::record::{CellKey, MadeFrom, ModelSummary, Score};
 use super::rows::Rows;
-use super::score::{Predictor, Score};
-use super::{Experiment, Result};
+use super::{Experiment, MethodName, Result};
+use crate::scores::{Doubts, Scorer};
 
 /// A problem with its data, ready for seeds.
 pub struct Ready<'a> {
@@ -23,6 +26,28 @@ pub struct Ready<'a> {
     pub problem: &'a Problem,
     /// Inputs of the data sets that a model should find strange.
     pub strange: Vec<(String, Vec<f64>)>,
+}
+
+/// The scores of the paper's tables: accuracy and calibration errors in per cent, Brier scores per class, and
+/// of regressions the log loss before the error.
+fn in_paper_units(
+    prediction: &Prediction,
+    targets: &Targets,
+    bins: usize,
+) -> riemla::Result<Vec<(&'static str, f64)>> {
+    let mut scores = Scorer { bins }.all(prediction, targets)?;
+    match prediction {
+        Prediction::Classes(p) => scores.iter_mut().for_each(|(name, value)| match *name {
+            "accuracy" | "ece" | "mce" => *value *= 100.0,
+            "brier" => *value /= p.classes as f64,
+            _ => {}
+        }),
+        Prediction::Values(_) => {
+            scores.retain(|(name, _)| ["nlpd", "rmse"].contains(name));
+            scores.sort_by_key(|(name, _)| *name);
+        }
+    }
+    Ok(scores)
 }
 
 /// A trained problem under one seed and prior.
@@ -46,7 +71,7 @@ impl<'a> Fitted<'a> {
         let strange = ready.strange.iter().map(|(_, inputs)| Digest::of_numbers([inputs.as_slice()]));
         let made_from = MadeFrom {
             draws: Origin::new(fit.network.spec(), &laplace, data),
-            test: Digest::of_data(&rows.test),
+            test: Some(Digest::of_data(&rows.test)),
             out_of_distribution: strange.collect(),
         };
         Self { ready, rows, fit, laplace: Arc::new(laplace), made_from }
@@ -54,9 +79,12 @@ impl<'a> Fitted<'a> {
 
     /// The posterior of a key.
     pub fn posterior(&self, key: &CellKey) -> Result<Posterior> {
+        let Some(method) = key.method.posterior() else {
+            return Err(riemla::Error::Unsupported(format!("{} is no posterior", key.method)).into());
+        };
         let config = PosteriorConfig {
             batch: self.ready.problem.batch.filter(|_| key.method.batched()),
-            ..key.setting.config(key.method.method())
+            ..key.setting.config(method)
         };
         let posterior = Posterior::of_network(&self.fit.loss, &self.laplace, config)?;
         match &self.rows.validation {
@@ -66,51 +94,66 @@ impl<'a> Fitted<'a> {
     }
 
     /// The scores of draws.
-    pub fn scores(&self, key: &CellKey, thetas: Vec<&[f64]>) -> Result<Vec<Score>> {
+    fn scores(&self, key: &CellKey, thetas: Vec<Vec<f64>>) -> Result<Vec<Score>> {
         let Ready { experiment, problem, strange } = self.ready;
-        let predictor = Predictor::new(&self.fit.network, &self.laplace, key.method.method(), thetas)?;
+        let predictor = self.fit.predictor(&self.laplace, key.method.is_linearized(), thetas)?;
+        let test = predictor.predict(self.rows.test.inputs())?;
+        let named = |name: &str, all: Vec<(&'static str, f64)>| -> Vec<Score> {
+            let score =
+                |(score, value): (&str, f64)| Score { test_set: name.into(), score: score.into(), value };
+            all.into_iter().map(score).collect()
+        };
         if strange.is_empty() {
-            return Ok(predictor.scores(&problem.name, &self.rows.test, experiment.bins)?);
+            return Ok(named(
+                &problem.name,
+                in_paper_units(&test, self.rows.test.targets(), experiment.bins)?,
+            ));
         }
-        let sets: Vec<(String, &[f64])> =
-            strange.iter().map(|(name, inputs)| (name.clone(), inputs.as_slice())).collect();
-        Ok(predictor.out_of_distribution(self.rows.test.inputs(), &sets)?)
+        let known = Doubts::of(&test)?;
+        let mut scores = Vec::new();
+        for (name, inputs) in strange {
+            scores.extend(named(name, known.areas(&Doubts::of(&predictor.predict(inputs)?)?)?));
+        }
+        Ok(scores)
     }
 
-    /// What is written of draws.
-    pub fn record(
-        &self,
-        key: CellKey,
-        (requested, quick): (u64, bool),
-        drawn: Drawn,
-        (scores, draws): (Vec<Score>, DrawSummary),
-    ) -> RunRecord {
+    /// The trained network and its approximation, in numbers.
+    pub fn summary(&self) -> ModelSummary {
         let laplace = &self.laplace;
         let sigma_noise = match laplace.likelihood {
             Likelihood::Gaussian { sigma_noise } => Some(sigma_noise),
             _ => None,
         };
-        RunRecord {
-            riemla_version: env!("CARGO_PKG_VERSION").into(),
-            quick,
-            config: self.ready.problem.clone(),
-            bins: Some(self.ready.experiment.bins),
-            requested,
-            samples: drawn.draws.len() as u64,
-            failed: drawn.failed.len() as u64,
-            scores,
-            draws,
-            model: ModelSummary {
-                weights: laplace.gaussian.theta().len(),
-                prior_precision: laplace.prior.scalar(),
-                sigma_noise,
-                log_marginal_likelihood: laplace.log_marginal_likelihood,
-                gradient_norm: laplace.gradient_norm,
-                training: self.fit.training.clone(),
-            },
-            found_strength: drawn.found,
-            made_from: self.made_from.clone(),
-            key,
+        ModelSummary {
+            weights: laplace.gaussian.theta().len(),
+            prior_precision: laplace.prior.scalar(),
+            sigma_noise,
+            log_marginal_likelihood: laplace.log_marginal_likelihood,
+            gradient_norm: laplace.gradient_norm,
+            training: self.fit.training.clone(),
         }
+    }
+}
+
+impl Bench for Fitted<'_> {
+    fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
+        cell::draws(self.posterior(key)?, wanted)
+    }
+
+    fn judge(&self, key: &CellKey, drawn: &Drawn) -> Result<Verdict> {
+        let thetas: Vec<&[f64]> = drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect();
+        let uncertain = key.method != MethodName::Map;
+        let ratio = || -> Result<f64> { Ok(self.posterior(key)?.virial_ratio(&thetas)?) };
+        let virial_ratio = uncertain.then(ratio).transpose()?;
+        let scores = self.scores(key, drawn.draws.iter().map(|draw| draw.theta.clone()).collect())?;
+        Ok(Verdict { scores, virial_ratio, truth: None })
+    }
+
+    fn model(&self) -> Option<ModelSummary> {
+        Some(self.summary())
+    }
+
+    fn made_from(&self) -> &MadeFrom {
+        &self.made_from
     }
 }

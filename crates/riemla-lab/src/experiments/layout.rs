@@ -10,7 +10,7 @@ use riemla_files::ours::is_described;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ExperimentError, MethodName, PriorName, Result, Setting};
+use super::{CellKey, ExperimentError, Result};
 
 /// Where the draws of one posterior are.
 #[derive(Debug, Clone)]
@@ -26,16 +26,11 @@ pub struct CellPaths {
 }
 
 impl CellPaths {
-    /// Those of one problem, seed, prior, setting and method.
-    pub fn new(
-        out: &Path,
-        problem: &str,
-        seed: u64,
-        prior: PriorName,
-        (setting, method): (Setting, MethodName),
-    ) -> Self {
-        let place = out.join("samples").join(slug(problem)).join(format!("seed-{seed}"));
-        let place = place.join(prior.name()).join(slug(&setting.name()));
+    /// Those of a cell.
+    pub fn of(out: &Path, key: &CellKey) -> Self {
+        let place = out.join("samples").join(slug(&key.problem)).join(format!("seed-{}", key.seed));
+        let place = place.join(key.prior.name()).join(slug(&key.setting.name()));
+        let method = key.method;
         let file = |extension: &str| place.join(format!("{}.{extension}", method.name()));
         Self {
             samples: place.join(method.name()),

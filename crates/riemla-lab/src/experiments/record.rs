@@ -8,10 +8,10 @@ use riemla_files::{Digest, Origin, TrainingRecord};
 use serde::{Deserialize, Serialize};
 
 use super::cell::Drawn;
-use super::config::Problem;
 use super::layout::{read_lines, write_lines};
-use super::score::Score;
+use super::truth::TruthNumbers;
 use super::{MethodName, PriorName, Result, Setting};
+use crate::setting::Entry;
 use crate::strength::FoundStrength;
 
 /// Which posterior a line is about.
@@ -37,10 +37,23 @@ pub struct CellKey {
 pub struct MadeFrom {
     /// What the draws depend on.
     pub draws: Origin,
-    /// The rows of the test.
-    pub test: Digest,
+    /// The rows of the test; none for a density.
+    pub test: Option<Digest>,
     /// Data that a model should find strange.
     pub out_of_distribution: Vec<Digest>,
+}
+
+impl CellKey {
+    /// The method with its setting.
+    pub fn entry(&self) -> Entry {
+        Entry::of(self.method, self.setting)
+    }
+
+    /// In words.
+    pub fn label(&self) -> String {
+        let Self { problem, seed, prior, setting, method, .. } = self;
+        format!("{problem}, seed {seed}, prior {}, {setting}, {method}", prior.name())
+    }
 }
 
 /// One line of `runs.jsonl`.
@@ -53,8 +66,8 @@ pub struct RunRecord {
     pub riemla_version: String,
     /// Whether this is the small version of the experiment.
     pub quick: bool,
-    /// Data, network, training, batches.
-    pub config: Problem,
+    /// All that the numbers depend on besides: data, network, training, batches; or a density, and chains.
+    pub config: serde_json::Value,
     /// Bins of the calibration errors; none in files of old.
     #[serde(default)]
     pub bins: Option<usize>,
@@ -68,12 +81,27 @@ pub struct RunRecord {
     pub scores: Vec<Score>,
     /// What the draws are like.
     pub draws: DrawSummary,
-    /// The model.
-    pub model: ModelSummary,
+    /// The model; none for a density.
+    #[serde(default)]
+    pub model: Option<ModelSummary>,
     /// How the strength was found, if by a rule.
     pub found_strength: Option<FoundStrength>,
     /// What all of this depends on.
     pub made_from: MadeFrom,
+    /// How far the draws are from the truth, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<TruthNumbers>,
+}
+
+/// One number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// On which data.
+    pub test_set: String,
+    /// Which score.
+    pub score: String,
+    /// Its value, in the units of the paper's tables.
+    pub value: f64,
 }
 
 /// What the draws of a posterior are like.

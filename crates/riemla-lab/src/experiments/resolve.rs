@@ -1,7 +1,8 @@
 //! From the text of an experiment to what is really run.
 
 use super::config::{Problem, Quick};
-use super::{Experiment, ExperimentError, Result, builtin};
+use super::{Experiment, ExperimentError, MethodName, PriorName, Result, builtin};
+use crate::setting::Entry;
 
 /// Whether a name can be one of files and of CSV fields.
 fn is_name(name: &str) -> bool {
@@ -12,10 +13,15 @@ fn is_name(name: &str) -> bool {
 impl Experiment {
     /// Reads and checks the text of a TOML file; `file` is for messages.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
-        let problem = |message: String| ExperimentError::Config { file: file.into(), message };
-        let experiment: Self = toml::from_str(text).map_err(|error| problem(error.to_string()))?;
-        experiment.check().map_err(problem)?;
+        let wrong = |message: String| ExperimentError::Config { file: file.into(), message };
+        let experiment: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        experiment.check(file)?;
         Ok(experiment)
+    }
+
+    /// Checks what it asks for; `file` is for messages.
+    pub fn check(&self, file: &str) -> Result<()> {
+        self.mistakes().map_err(|message| ExperimentError::Config { file: file.into(), message })
     }
 
     /// The same as TOML.
@@ -23,11 +29,12 @@ impl Experiment {
         toml::to_string(self).expect("an experiment is made of what TOML knows")
     }
 
-    fn check(&self) -> std::result::Result<(), String> {
+    fn mistakes(&self) -> std::result::Result<(), String> {
         if !self.problems.is_empty() && !self.uses.is_empty() {
             return Err("an experiment has problems of its own or uses those of others, not both".into());
         }
-        if self.problems.is_empty() && self.uses.is_empty() {
+        let densities = self.truth.as_ref().is_some_and(|plan| !plan.densities.is_empty());
+        if self.problems.is_empty() && self.uses.is_empty() && !densities {
             return Err("there are no problems: add [[problems]]".into());
         }
         let names = self.problems.iter().map(|problem| ("the problem", &problem.name));
@@ -39,9 +46,7 @@ impl Experiment {
                 ));
             }
         }
-        if self.methods.is_empty() {
-            return Err("there are no methods: add methods = [\"map\", \"la\", \"riem-la\"]".into());
-        }
+        self.check_methods()?;
         let Quick { seeds, samples, .. } = self.quick;
         for (what, number) in [
             ("seeds", self.seeds),
@@ -63,9 +68,32 @@ impl Experiment {
         if let Some(pair) = settings.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("the setting {} is there twice", pair[0]));
         }
-        let batched = self.methods.iter().any(|method| method.batched());
+        let batched = self.methods.iter().any(|entry| entry.method.batched());
         match self.problems.iter().find(|problem| batched && problem.batch.is_none()) {
             Some(problem) => Err(format!("problem {} has no batch, but a method needs one", problem.name)),
+            None => Ok(()),
+        }
+    }
+
+    fn check_methods(&self) -> std::result::Result<(), String> {
+        if self.methods.is_empty() {
+            return Err("there are no methods: add methods = [\"map\", \"la\", \"riem-la\"]".into());
+        }
+        if let Some(plan) = &self.truth {
+            if self.priors != [PriorName::Given] || !self.settings.is_empty() {
+                return Err("an experiment with a [truth] has priors = [\"given\"] and no settings".into());
+            }
+            return plan.check(self.samples.min(self.quick.samples), &self.methods);
+        }
+        if self.priors.contains(&PriorName::Given) {
+            return Err("the prior `given` is for experiments with a [truth]".into());
+        }
+        let unfit = |entry: &&Entry| entry.method.posterior().is_none() || entry.setting.is_some();
+        match self.methods.iter().find(unfit) {
+            Some(entry) => Err(format!(
+                "{entry} is for experiments with a [truth]; here are {}, and settings are listed in settings = [...]",
+                MethodName::of_paper().map(MethodName::name).collect::<Vec<_>>().join(", ")
+            )),
             None => Ok(()),
         }
     }
@@ -97,6 +125,10 @@ impl Experiment {
         }
         if let Some(names) = &quick.problems {
             self.problems.retain(|problem| names.contains(&problem.name));
+        }
+        if let Some(plan) = &mut self.truth {
+            plan.members = quick.members.unwrap_or(plan.members);
+            plan.chains = quick.chains.unwrap_or(plan.chains);
         }
         for Problem { training, batch, .. } in &mut self.problems {
             training.epochs = quick.epochs.unwrap_or(training.epochs);

@@ -70,7 +70,7 @@ pub fn result_rows(records: &[RunRecord]) -> Vec<ResultRow> {
             groups.entry(group).or_default().push((record, score.value));
         }
     }
-    let other = records.iter().filter(|record| !matches!(record.key.setting, Setting::Preset(_)));
+    let other = records.iter().filter(|record| of_study(record.key.setting, record.key.prior));
     let studies: BTreeSet<&str> = other.map(|record| record.key.experiment.as_str()).collect();
     let row = |(group, members): (Group<'_>, Vec<_>)| row(group, studies.contains(group.0), &members);
     let mut rows: Vec<_> = groups.into_iter().map(row).collect();
@@ -82,6 +82,11 @@ pub fn result_rows(records: &[RunRecord]) -> Vec<ResultRow> {
         key(a).cmp(&key(b)).then(minor(a).cmp(&minor(b)))
     });
     rows
+}
+
+/// Whether only studies have such posteriors.
+fn of_study(setting: Setting, prior: PriorName) -> bool {
+    !setting.is_preset() || prior == PriorName::Given
 }
 
 fn row(group: Group<'_>, study: bool, members: &[(&RunRecord, f64)]) -> ResultRow {
@@ -170,7 +175,7 @@ pub fn read_results(file: &Path) -> Result<Vec<ResultRow>> {
         parse(line).ok_or_else(|| wrong(format!("line {} is not one of its kind: {line}", i + 2)))
     });
     let mut rows = parsed.collect::<Result<Vec<ResultRow>>>()?;
-    let other = rows.iter().filter(|row| !matches!(row.setting, Setting::Preset(_)));
+    let other = rows.iter().filter(|row| of_study(row.setting, row.prior));
     let studies: BTreeSet<String> = other.map(|row| row.experiment.clone()).collect();
     rows.iter_mut().for_each(|row| row.study = studies.contains(&row.experiment));
     Ok(rows)
@@ -192,12 +197,12 @@ fn parse(line: &str) -> Option<ResultRow> {
         table: (*table).into(),
         train_set: (*train_set).into(),
         test_set: (*test_set).into(),
-        prior: PriorName::ALL.into_iter().find(|name| name.name() == *prior)?,
-        method: MethodName::ALL.into_iter().find(|name| name.name() == *method)?,
+        prior: [PriorName::Given].into_iter().chain(PriorName::ALL).find(|name| name.name() == *prior)?,
+        method: method.parse().ok()?,
         score: (*score).into(),
         mean: mean.parse().ok()?,
         standard_error: number(error)?,
-        setting: Setting::try_from((*setting).to_string()).ok()?,
+        setting: setting.parse().ok()?,
         seeds: seeds.parse().ok()?,
         samples: samples.parse().ok()?,
         draws: DrawSummary {
@@ -248,7 +253,7 @@ mod tests {
         let mut rows = vec![example("banana"), example("banana"), example("study")];
         rows[1].standard_error = None;
         rows[1].draws.speed_drift = Some(2.5e-16);
-        rows[2].setting = "preconditioned a=0.1".to_string().try_into().expect("a setting");
+        rows[2].setting = "preconditioned a=0.1".parse().expect("a setting");
         rows[2].study = true;
         fs::write(&file, results_csv(&rows)).expect("writes");
         assert_eq!(read_results(&file).expect("reads"), rows);

@@ -71,7 +71,7 @@ impl BandChart {
         self
     }
 
-    /// The look of mean and bands, e.g. `Style::method("riem-la")`.
+    /// The look of mean and bands, e.g. `Style::method(MethodName::RiemLa)`.
     pub fn style(mut self, style: Style) -> Self {
         self.style = style;
         self

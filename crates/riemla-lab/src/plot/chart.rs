@@ -138,12 +138,10 @@ impl Chart {
 
     /// Draws the chart.
     pub fn to_svg(&self) -> String {
-        let styles: Vec<Style> = self
-            .series
-            .iter()
-            .enumerate()
-            .map(|(i, s)| s.style.unwrap_or(Style::named(&s.name, i)))
-            .collect();
+        let mut styles: Vec<Style> = Vec::new();
+        for (i, series) in self.series.iter().enumerate() {
+            styles.push(series.style.unwrap_or(Style::named(&series.name, i)).unlike(&styles));
+        }
         let mut legend = Legend::default();
         for (series, style) in self.series.iter().zip(&styles) {
             legend.add(&series.name, *style, series.key);

@@ -56,6 +56,16 @@ impl ConfidenceMap {
         }
     }
 
+    /// A density by its height relative to the top: one hue, from clear to full, without a bar, and contours at
+    /// one, two and three deviations of a Gaussian.
+    pub fn density(title: impl Into<String>, height: Grid) -> Self {
+        // The "probability of class 1" never falls below a half.
+        let share = |height: &f64| 0.5 + 0.5 * height.max(1e-9);
+        let grid = height.with_values(height.values().iter().map(share).collect());
+        let levels = [0.606_5, 0.135_3, 0.011_1].map(|height| 0.5 + 0.5 * height);
+        Self::binary(title, grid).color_bar(None).contours(&levels)
+    }
+
     /// Labels of the two inputs.
     pub fn axes(mut self, x: impl Into<String>, y: impl Into<String>) -> Self {
         self.axes = (x.into(), y.into());

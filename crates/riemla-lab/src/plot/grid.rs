@@ -88,6 +88,11 @@ impl Grid {
         (0..ny).flat_map(|j| (0..nx).map(move |i| (place(x, i, nx), place(y, j, ny)))).collect()
     }
 
+    /// The same as rows of inputs, for a model.
+    pub fn inputs(nx: usize, ny: usize, x: (f64, f64), y: (f64, f64)) -> Vec<f64> {
+        Self::nodes(nx, ny, x, y).into_iter().flat_map(|(a, b)| [a, b]).collect()
+    }
+
     /// Number of nodes along x and y.
     pub fn shape(&self) -> (usize, usize) {
         (self.nx, self.ny)
@@ -148,6 +153,7 @@ mod tests {
     fn nodes_and_values_have_one_order() {
         let grid = Grid::from_fn(3, 2, (0.0, 2.0), (5.0, 6.0), |x, y| 10.0 * y + x).expect("valid");
         assert_eq!(grid.values(), [50.0, 51.0, 52.0, 60.0, 61.0, 62.0]);
+        assert_eq!(Grid::inputs(3, 2, (0.0, 2.0), (5.0, 6.0))[..6], [0.0, 5.0, 1.0, 5.0, 2.0, 5.0]);
         assert_eq!(grid.place(1.0, 1.0), (1.0, 6.0));
         assert_eq!(grid.value(1, 1), 61.0);
     }

@@ -16,7 +16,7 @@ pub struct Histogram {
     label: String,
     bins: usize,
     range: Option<(f64, f64)>,
-    sets: Vec<(String, Vec<f64>)>,
+    sets: Vec<(String, Style, Vec<f64>)>,
     references: Vec<Reference>,
     size: Size,
 }
@@ -37,7 +37,15 @@ impl Histogram {
 
     /// Adds a set of numbers; methods have their fixed colours by `name`.
     pub fn values(mut self, name: impl Into<String>, values: Vec<f64>) -> Self {
-        self.sets.push((name.into(), values));
+        let name = name.into();
+        let style = Style::named(&name, self.sets.len());
+        self.sets.push((name, style, values));
+        self
+    }
+
+    /// Another look of the set that was added last.
+    pub fn style(mut self, style: Style) -> Self {
+        self.sets.iter_mut().last().into_iter().for_each(|set| set.1 = style);
         self
     }
 
@@ -82,14 +90,14 @@ impl Histogram {
             let unit = if self.shares() { total } else { 1.0 };
             bins.iter().map(|b| b / unit).collect()
         };
-        self.sets.iter().map(|(_, values)| count(values)).collect()
+        self.sets.iter().map(|(_, _, values)| count(values)).collect()
     }
 
     fn draw_set(&self, svg: &mut Svg, panel: &Panel, i: usize, heights: &[f64], (lo, hi): (f64, f64)) {
         let width = (hi - lo) / self.bins as f64;
         let edge = |bin: usize| lo + bin as f64 * width;
         let class = if self.shares() { "bar soft" } else { "bar" };
-        open_series(svg, Style::named(&self.sets[i].0, i));
+        open_series(svg, self.sets[i].1);
         let mut outline = vec![(lo, 0.0)];
         for (bin, height) in heights.iter().enumerate() {
             outline.extend([(edge(bin), *height), (edge(bin + 1), *height)]);
@@ -115,11 +123,11 @@ impl Histogram {
     /// Draws the histogram.
     pub fn to_svg(&self) -> String {
         let mut legend = Legend::default();
-        for (i, (name, _)) in self.sets.iter().enumerate() {
-            legend.add(name, Style::named(name, i), Key::Block);
+        for (name, style, _) in &self.sets {
+            legend.add(name, *style, Key::Block);
         }
         let (mut svg, top) = start(self.size, &self.title, &legend);
-        let data = extent(self.sets.iter().flat_map(|(_, values)| values.iter().copied()));
+        let data = extent(self.sets.iter().flat_map(|(_, _, values)| values.iter().copied()));
         let Some(range) = data.map(|(lo, hi)| self.range.unwrap_or(widen(lo, hi))) else {
             return no_data(self.size, &self.title);
         };

@@ -32,6 +32,10 @@ pub(crate) fn draw_marker(svg: &mut Svg, marker: Marker, (x, y): (f64, f64), r: 
             let data = polygon(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]);
             svg.element("path").attr("class", "dot").attr("d", &data)
         }
+        Marker::Down => {
+            let data = polygon(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]);
+            svg.element("path").attr("class", "dot").attr("d", &data)
+        }
         Marker::Diamond => {
             let data = polygon(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]);
             svg.element("path").attr("class", "dot").attr("d", &data)
@@ -39,6 +43,11 @@ pub(crate) fn draw_marker(svg: &mut Svg, marker: Marker, (x, y): (f64, f64), r: 
         Marker::Cross => {
             let a = path_data([(x - 0.8 * r, y - 0.8 * r), (x + 0.8 * r, y + 0.8 * r)], false);
             let b = path_data([(x - 0.8 * r, y + 0.8 * r), (x + 0.8 * r, y - 0.8 * r)], false);
+            svg.element("path").attr("class", "cross").attr("d", &(a + &b))
+        }
+        Marker::Plus => {
+            let a = path_data([(x - 1.1 * r, y), (x + 1.1 * r, y)], false);
+            let b = path_data([(x, y - 1.1 * r), (x, y + 1.1 * r)], false);
             svg.element("path").attr("class", "cross").attr("d", &(a + &b))
         }
     }
@@ -104,6 +113,17 @@ pub(crate) fn draw_error_bar(svg: &mut Svg, panel: &Panel, x: f64, low: f64, hig
         let cap = |y| path_data([(x - 3.0, y), (x + 3.0, y)], false);
         let stem = path_data([(x, low), (x, high)], false);
         svg.element("path").attr("class", "error").attr("d", &(cap(low) + &stem + &cap(high))).end();
+    }
+}
+
+/// A horizontal bar with caps from `low` to `high` at pixel height `y`, cut at the border.
+pub(crate) fn draw_interval(svg: &mut Svg, panel: &Panel, y: f64, low: f64, high: f64) {
+    // On a logarithmic axis a bar that reaches zero runs to the border.
+    let left = panel.at_x(low).unwrap_or(panel.left).max(panel.left);
+    if let Some(right) = panel.at_x(high).map(|x| x.min(panel.right())) {
+        let cap = |x| path_data([(x, y - 3.0), (x, y + 3.0)], false);
+        let stem = path_data([(left, y), (right, y)], false);
+        svg.element("path").attr("class", "error").attr("d", &(cap(left) + &stem + &cap(right))).end();
     }
 }
 

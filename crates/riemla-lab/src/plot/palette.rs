@@ -6,8 +6,10 @@
 
 use std::fmt::Write;
 
+use crate::method::MethodName;
+
 /// (CSS variable, on light pages, on dark pages). The only place where colour values live.
-const VARIABLES: [(&str, &str, &str); 23] = [
+const VARIABLES: [(&str, &str, &str); 29] = [
     ("page", "#ffffff", "#14171c"),
     ("panel", "#fafbfc", "#1a1e25"),
     ("ink", "#1c2330", "#e6e9ee"),
@@ -19,10 +21,16 @@ const VARIABLES: [(&str, &str, &str); 23] = [
     ("lin-la", "#b04a8b", "#e08cc0"),
     ("riem-la", "#0067a8", "#5cb8f0"),
     ("lin-riem-la", "#00805d", "#2ec79b"),
-    ("la-batches", "#dd9f45", "#c98a30"),
-    ("lin-la-batches", "#cd80b2", "#b4689a"),
     ("riem-la-batches", "#4d9fd1", "#3f8fc4"),
     ("lin-riem-la-batches", "#3daf8e", "#1f9c79"),
+    ("nuts", "#5a3fb5", "#b3a1ff"),
+    ("swag", "#7d6b00", "#d6c24a"),
+    ("ensemble", "#b5402d", "#ff8b73"),
+    ("series-0", "#007c89", "#45c4d1"),
+    ("series-1", "#8f5a2a", "#d3a06d"),
+    ("series-2", "#3d4fa0", "#93a5f5"),
+    ("series-3", "#5d7a00", "#a9cc3d"),
+    ("series-4", "#8a4d66", "#d79bb3"),
     ("class-0", "#0067a8", "#4aa8e6"),
     ("class-1", "#cf6a00", "#f5a02e"),
     ("class-2", "#00805d", "#2ec79b"),
@@ -49,8 +57,6 @@ pub(crate) const HEAT_HUES: [[u8; 3]; 8] = [
 /// How many classes have colours of their own; further ones start again from the first.
 pub(crate) const CLASSES: usize = HEAT_HUES.len();
 
-const METHODS: [&str; 5] = ["map", "la", "lin-la", "riem-la", "lin-riem-la"];
-
 /// A colour by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
@@ -62,30 +68,21 @@ pub enum Color {
     Series(usize),
     /// A class of a classification problem.
     Class(usize),
-    /// A method, by its place in the list of methods, full-data or mini-batch.
-    Method {
-        /// Place among map, la, lin-la, riem-la, lin-riem-la.
-        index: usize,
-        /// The `-batches` variant.
-        batches: bool,
-    },
+    /// A method: each has one colour, in all plots.
+    Method(MethodName),
 }
 
 impl Color {
     /// The CSS value, e.g. `var(--riem-la)`.
     pub(crate) fn css(self) -> String {
-        const SERIES: [&str; 5] = ["riem-la", "la", "lin-riem-la", "lin-la", "map"];
         match self {
             Self::Ink => "var(--ink)".into(),
             Self::Quiet => "var(--quiet)".into(),
-            Self::Series(i) => format!("var(--{})", SERIES[i % SERIES.len()]),
+            Self::Series(i) => format!("var(--series-{})", i % SERIES),
             Self::Class(k) => format!("var(--class-{})", k % CLASSES),
-            Self::Method { index, batches } => {
-                let name = METHODS[index % METHODS.len()];
-                // MAP uses no mini-batch geometry: one colour.
-                let suffix = if batches && name != "map" { "-batches" } else { "" };
-                format!("var(--{name}{suffix})")
-            }
+            // The same weights with another temperature: no other method.
+            Self::Method(MethodName::MapTemperature) => "var(--map)".into(),
+            Self::Method(method) => format!("var(--{method})"),
         }
     }
 }
@@ -101,12 +98,20 @@ pub enum Marker {
     Triangle,
     /// ◆
     Diamond,
+    /// ▼
+    Down,
     /// ✕
     Cross,
+    /// ✚
+    Plus,
 }
 
+/// Shapes that tell series of one colour apart.
 const MARKERS: [Marker; 5] =
-    [Marker::Cross, Marker::Square, Marker::Triangle, Marker::Circle, Marker::Diamond];
+    [Marker::Circle, Marker::Square, Marker::Triangle, Marker::Diamond, Marker::Down];
+
+/// How many series without a fixed meaning have colours of their own.
+const SERIES: usize = 5;
 
 /// How a series looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,19 +125,35 @@ pub struct Style {
 }
 
 impl Style {
-    /// The fixed look of a method: `map`, `la`, `lin-la`, `riem-la`, `lin-riem-la`, or one of
-    /// them with `-batches` or `-temperature` (same hue, dashed, open points). `None` for other names.
-    pub fn method(name: &str) -> Option<Self> {
-        let variant = name.strip_suffix("-batches").or(name.strip_suffix("-temperature"));
-        let (base, batches) = variant.map_or((name, false), |base| (base, true));
-        let index = METHODS.iter().position(|m| *m == base)?;
-        Some(Self { color: Color::Method { index, batches }, marker: MARKERS[index], dashed: batches })
+    /// The fixed look of a method, in all plots.
+    pub fn method(method: MethodName) -> Self {
+        let (marker, dashed) = match method {
+            MethodName::Map => (Marker::Cross, false),
+            MethodName::MapTemperature => (Marker::Cross, true),
+            MethodName::La => (Marker::Square, false),
+            MethodName::LinLa => (Marker::Triangle, false),
+            MethodName::RiemLa => (Marker::Circle, false),
+            MethodName::RiemLaBatches => (Marker::Circle, true),
+            MethodName::LinRiemLa => (Marker::Diamond, false),
+            MethodName::LinRiemLaBatches => (Marker::Diamond, true),
+            MethodName::Nuts => (Marker::Plus, false),
+            MethodName::Swag => (Marker::Down, false),
+            MethodName::Ensemble => (Marker::Down, true),
+        };
+        Self { color: Color::Method(method), marker, dashed }
     }
 
     /// The look of the i-th of several series without a fixed meaning.
     pub fn series(i: usize) -> Self {
-        const ORDER: [usize; 5] = [3, 1, 2, 4, 0];
-        Self { color: Color::Series(i), marker: MARKERS[ORDER[i % 5]], dashed: i % 10 >= 5 }
+        Self { color: Color::Series(i), marker: MARKERS[i % SERIES], dashed: i % (2 * SERIES) >= SERIES }
+    }
+
+    /// The same colour in a look that is not among these: for several series of one method.
+    pub(crate) fn unlike(self, taken: &[Self]) -> Self {
+        let looks = [false, true].into_iter().flat_map(|dashed| MARKERS.map(|marker| (dashed, marker)));
+        let others = looks.map(|(dashed, marker)| Self { marker, dashed, ..self });
+        let first = [self, Self { dashed: !self.dashed, ..self }];
+        first.into_iter().chain(others).find(|look| !taken.contains(look)).unwrap_or(self)
     }
 
     /// The look of the points of class `k`.
@@ -145,9 +166,9 @@ impl Style {
         Self { color, marker: Marker::Circle, dashed: false }
     }
 
-    /// The look for a name: of the method so called, else of the i-th series.
+    /// The look for a name: of the method it begins with, else of the i-th series.
     pub fn named(name: &str, i: usize) -> Self {
-        Self::method(name).unwrap_or_else(|| Self::series(i))
+        MethodName::leading(name).map_or_else(|| Self::series(i), Self::method)
     }
 }
 
@@ -174,17 +195,38 @@ mod tests {
     #[test]
     fn methods_have_distinct_colours_that_the_sheet_defines() {
         let sheet = style_sheet();
-        let mut seen = Vec::new();
-        for name in METHODS {
-            for full in [name.to_string(), format!("{name}-batches")] {
-                let css = Style::method(&full).expect("known method").color.css();
-                let variable = css.trim_start_matches("var(").trim_end_matches(')');
-                assert!(sheet.contains(&format!("{variable}:#")), "{variable} is defined");
-                assert!(full == "map-batches" || !seen.contains(&css), "{full} has its own colour");
-                seen.push(css);
-            }
+        let (mut seen, mut looks) = (Vec::new(), Vec::new());
+        for method in MethodName::ALL {
+            let style = Style::named(&format!("{method}, calibrated"), 0);
+            assert_eq!(style, Style::method(method));
+            let css = style.color.css();
+            assert!(
+                method == MethodName::MapTemperature || !seen.contains(&css),
+                "{method}: a colour of its own"
+            );
+            assert!(!looks.contains(&(style.marker, style.dashed)), "{method}: a shape of its own");
+            looks.push((style.marker, style.dashed));
+            seen.push(css);
         }
-        assert_eq!(Style::method("hmc"), None);
+        for i in 0..SERIES {
+            let css = Style::named("hmc", i).color.css();
+            assert!(!seen.contains(&css), "series {i} has no method's colour");
+            seen.push(css);
+        }
+        for variable in seen.iter().map(|css| css.trim_start_matches("var(").trim_end_matches(')')) {
+            assert!(sheet.contains(&format!("{variable}:#")), "{variable} is defined");
+        }
+    }
+
+    #[test]
+    fn series_of_one_method_share_its_colour_and_differ_in_shape() {
+        let first = Style::method(MethodName::RiemLa);
+        let mut looks = vec![first];
+        for _ in 0..6 {
+            looks.push(first.unlike(&looks));
+        }
+        assert!(looks.iter().all(|look| look.color == first.color));
+        assert!((1..looks.len()).all(|i| !looks[..i].contains(&looks[i])), "{looks:?}");
     }
 
     /// WCAG asks for a contrast of 3 for graphics and 4.5 for text.

@@ -1,5 +1,7 @@
 //! Reliability diagram: how often predictions of a given confidence are right.
 
+use riemla::score::ReliabilityBin;
+
 use super::axis::{Axis, Scale};
 use super::marks::{draw_curve, draw_points, open_series};
 use super::palette::{Color, Style};
@@ -7,22 +9,10 @@ use super::panel::{Panel, Size, no_data, start};
 use super::svg::Svg;
 use super::ticks::short;
 
-/// One bin of predictions with similar confidence.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ReliabilityBin {
-    /// Mean predicted probability of the predicted class, in 0..1.
-    pub confidence: f64,
-    /// Share of right predictions, in 0..1.
-    pub accuracy: f64,
-    /// How many predictions fell into the bin.
-    pub count: usize,
-}
-
-impl ReliabilityBin {
-    fn valid(&self) -> bool {
-        let share = 0.0..=1.0;
-        self.count > 0 && share.contains(&self.confidence) && share.contains(&self.accuracy)
-    }
+/// Whether a bin can be drawn.
+fn valid(bin: &ReliabilityBin) -> bool {
+    let share = 0.0..=1.0;
+    bin.count > 0 && share.contains(&bin.confidence) && share.contains(&bin.accuracy)
 }
 
 /// Accuracy against confidence with the diagonal, and the number of predictions below.
@@ -42,7 +32,7 @@ impl ReliabilityDiagram {
     pub fn new(title: impl Into<String>, bins: Vec<ReliabilityBin>) -> Self {
         let title = title.into();
         let style = Style::named(&title, 0);
-        let mut bins: Vec<_> = bins.into_iter().filter(ReliabilityBin::valid).collect();
+        let mut bins: Vec<_> = bins.into_iter().filter(valid).collect();
         bins.sort_by(|a, b| a.confidence.total_cmp(&b.confidence));
         Self { title, bins, style, size: Size::new(320.0, 350.0) }
     }
@@ -162,7 +152,10 @@ mod tests {
 
     #[test]
     fn calibration_error_is_the_weighted_gap() {
-        let bin = |confidence, accuracy, count| ReliabilityBin { confidence, accuracy, count };
+        let bin = |confidence, accuracy, count| {
+            let (lower, upper) = (0.0, 1.0);
+            ReliabilityBin { lower, upper, count, confidence, accuracy }
+        };
         let bins = vec![bin(0.6, 0.5, 10), bin(0.9, 1.0, 30), bin(0.7, f64::NAN, 0), bin(0.8, 0.8, 0)];
         let diagram = ReliabilityDiagram::new("la", bins);
         assert!((diagram.ece().expect("has data") - 0.1).abs() < 1e-12);

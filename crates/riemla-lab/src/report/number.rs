@@ -28,6 +28,11 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     minus(&grouped(&format!("{value:.decimals$}")))
 }
 
+/// A number with so many decimals; a dash for none.
+pub fn decimals(value: Option<f64>, decimals: usize) -> String {
+    value.map_or("–".into(), |value| format!("{value:.decimals$}"))
+}
+
 /// Separates thousands by narrow spaces in numbers of five digits and more.
 fn grouped(text: &str) -> String {
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));

@@ -1,8 +1,11 @@
-//! Tables of scores: aligned numbers, the best of each column marked.
+//! Tables: names of rows, aligned numbers, the best of each column marked; as HTML and as Markdown.
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use super::number::{column_decimals, fixed};
+use crate::method::MethodName;
 use crate::plot::{Style, escape};
 
 /// Which end of a column is good.
@@ -43,6 +46,12 @@ impl Column {
     }
 }
 
+impl<T: Into<String>> From<T> for Column {
+    fn from(title: T) -> Self {
+        Self::new(title)
+    }
+}
+
 /// The content of one place.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -74,7 +83,19 @@ impl Cell {
             Self::Estimate(value, error) => {
                 format!("{} <small>± {}</small>", fixed(*value, decimals), fixed(*error, decimals))
             }
-            Self::Text(text) => escape(text),
+            // Sentences may be broken into lines, a number and its error may not.
+            Self::Text(text) => escape(&text.replace(" ± ", "\u{a0}±\u{a0}")),
+            Self::Empty => String::new(),
+        }
+    }
+
+    fn markdown(&self, decimals: usize) -> String {
+        match self {
+            Self::Number(value) => fixed(*value, decimals),
+            Self::Estimate(value, error) => {
+                format!("{} ± {}", fixed(*value, decimals), fixed(*error, decimals))
+            }
+            Self::Text(text) => text.replace('|', "\\|"),
             Self::Empty => String::new(),
         }
     }
@@ -98,25 +119,74 @@ impl From<&str> for Cell {
     }
 }
 
-/// Rows with a name each. A row named like a method carries the method's colour.
-#[derive(Clone, Debug, PartialEq)]
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// Rows with a name each. A row whose name begins with a method carries the method's colour.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "Written")]
 pub struct Table {
     corner: String,
     columns: Vec<Column>,
-    rows: Vec<(String, Vec<Cell>)>,
+    pub(crate) rows: Vec<(String, Vec<Cell>)>,
+    caption: String,
+}
+
+/// What the page needs of a table.
+#[derive(Serialize)]
+struct Written {
+    html: String,
+    caption: String,
+}
+
+impl From<Table> for Written {
+    fn from(table: Table) -> Self {
+        Self { html: table.to_html(), caption: table.caption }
+    }
 }
 
 impl Table {
     /// An empty table; `corner` is the heading of the row names.
-    pub fn new(corner: impl Into<String>, columns: Vec<Column>) -> Self {
-        Self { corner: corner.into(), columns, rows: Vec::new() }
+    pub fn new<C: Into<Column>>(corner: impl Into<String>, columns: impl IntoIterator<Item = C>) -> Self {
+        let columns = columns.into_iter().map(Into::into).collect();
+        Self { corner: corner.into(), columns, rows: Vec::new(), caption: String::new() }
+    }
+
+    /// What it shows.
+    pub fn caption(mut self, caption: impl Into<String>) -> Self {
+        self.caption = caption.into();
+        self
+    }
+
+    /// The same with these rows.
+    pub fn rows<N: Into<String>, C: Into<Cell>>(
+        mut self,
+        rows: impl IntoIterator<Item = (N, Vec<C>)>,
+    ) -> Self {
+        rows.into_iter().for_each(|(name, cells)| {
+            self.row(name, cells);
+        });
+        self
     }
 
     /// Adds a row; missing cells are empty, surplus ones are left out.
-    pub fn row(&mut self, name: impl Into<String>, mut cells: Vec<Cell>) -> &mut Self {
+    pub fn row<C: Into<Cell>>(
+        &mut self,
+        name: impl Into<String>,
+        cells: impl IntoIterator<Item = C>,
+    ) -> &mut Self {
+        let mut cells: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         cells.resize(self.columns.len(), Cell::Empty);
         self.rows.push((name.into(), cells));
         self
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     fn column(&self, index: usize) -> impl Iterator<Item = &Cell> {
@@ -156,11 +226,24 @@ impl Table {
         html + "</tr></thead>"
     }
 
-    /// The table as HTML.
-    pub fn to_html(&self) -> String {
-        if self.rows.is_empty() {
-            return "<p>no data</p>".into();
+    /// The table as Markdown, its caption above.
+    pub(super) fn to_markdown(&self) -> String {
+        let escape = |text: &str| text.replace('|', "\\|");
+        let caption = if self.caption.is_empty() { String::new() } else { format!("\n{}\n", self.caption) };
+        let mut text = format!("{caption}\n| {} |", escape(&self.corner));
+        self.columns.iter().for_each(|column| text += &format!(" {} |", escape(&column.title)));
+        text += &format!("\n|{}\n", "---|".repeat(self.columns.len() + 1));
+        for (name, cells) in &self.rows {
+            text += &format!("| {} |", escape(name));
+            let cell = |(i, cell): (usize, &Cell)| format!(" {} |", cell.markdown(self.decimals(i)));
+            text.extend(cells.iter().enumerate().map(cell));
+            text.push('\n');
         }
+        text
+    }
+
+    /// The table as HTML, without its caption.
+    fn to_html(&self) -> String {
         let decimals: Vec<usize> = (0..self.columns.len()).map(|i| self.decimals(i)).collect();
         let best: Vec<_> = decimals.iter().enumerate().map(|(i, d)| self.best(i, *d)).collect();
         let mut html = format!("<table>{}<tbody>", self.head());
@@ -182,8 +265,9 @@ impl Table {
 }
 
 fn method_key(name: &str) -> String {
-    let key = |style: Style| format!("<span class=\"dot-key\" style=\"--c:{}\"></span>", style.color.css());
-    Style::method(name).map(key).unwrap_or_default()
+    let color = |method| Style::method(method).color.css();
+    let key = |method| format!("<span class=\"dot-key\" style=\"--c:{}\"></span>", color(method));
+    MethodName::leading(name).map(key).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -199,30 +283,26 @@ mod tests {
 
     #[test]
     fn the_best_of_each_column_is_marked() {
-        let columns = vec![
+        let columns = [
             Column::new("NLL").better(Better::Lower),
             Column::new("accuracy").better(Better::Higher),
             Column::new("seconds"),
         ];
         let mut table = Table::new("method", columns);
         table
-            .row("map", vec![f64::NAN.into(), (0.91, 0.01).into(), 3.0.into()])
-            .row("la", vec![0.41.into(), (0.88, 0.02).into(), 5.0.into()])
-            .row("riem-la", vec![0.29.into(), (0.93, 0.01).into()]);
+            .row("map", [Cell::from(f64::NAN), (0.91, 0.01).into(), 3.0.into()])
+            .row("la", [Cell::from(0.41), (0.88, 0.02).into(), 5.0.into()])
+            .row("riem-la", [Cell::from(0.29), (0.93, 0.01).into()]);
         assert_eq!(marked(&table.to_html()), ["0.290", "0.930 ± 0.010"]);
+        assert!(table.to_markdown().contains("| la | 0.410 | 0.880 ± 0.020 | 5 |"));
     }
 
     #[test]
     fn equal_numbers_are_marked_alike_and_text_is_escaped() {
-        let mut table = Table::new("<i>", vec![Column::new("a & b").better(Better::Lower).decimals(2)]);
-        table.row("x<y", vec![0.1001.into()]).row("z", vec![0.1002.into()]).row("w", vec!["<b>".into()]);
+        let mut table = Table::new("<i>", [Column::new("a & b").better(Better::Lower).decimals(2)]);
+        table.row("x<y", [0.1001]).row("z", [0.1002]).row("w", ["<b>"]);
         let html = table.to_html();
         assert_eq!(marked(&html), ["0.10", "0.10"]);
         assert!(html.contains("&lt;i&gt;") && html.contains("x&lt;y") && html.contains("&lt;b&gt;"));
-    }
-
-    #[test]
-    fn an_empty_table_says_so() {
-        assert!(Table::new("", vec![]).to_html().contains("no data"));
     }
 }

@@ -18,7 +18,6 @@ pub mod predict;
 pub mod predictor;
 pub(crate) mod sample;
 mod samplers;
-pub mod scores;
 mod train;
 
 pub use compare::{CompareConfig, Comparison, compare};

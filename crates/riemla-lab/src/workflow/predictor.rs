@@ -34,6 +34,12 @@ impl Predictor {
         })
     }
 
+    /// Outputs of every draw: per draw a row-major rows × outputs array.
+    pub fn outputs(&self, inputs: &[f64]) -> riemla::Result<Vec<Vec<f64>>> {
+        let thetas: Vec<&[f64]> = self.thetas.iter().map(Vec::as_slice).collect();
+        self.model.outputs(&thetas, inputs)
+    }
+
     /// Predictions for row-major inputs, in the units of the data.
     pub fn predict(&self, inputs: &[f64]) -> riemla::Result<Prediction> {
         let thetas: Vec<&[f64]> = self.thetas.iter().map(Vec::as_slice).collect();

@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::error::{Result, WorkflowError};
 use super::input::{ColumnChoices, DataFiles, looks_like_classes};
 use super::predictor::Predictor;
-use super::scores::{decoded_targets, kinds, scores};
+use crate::scores::{Scorer, decoded_targets};
 use crate::watch::{Watch, steps};
 
 /// Prior precision and noise (of a standardised target) to begin with.
@@ -383,9 +383,8 @@ fn part_scores(model: &Model, data: &TrainingData) -> Result<Vec<PartScores>> {
     for (part, data) in [("train", Some(&data.train)), ("validation", data.validation.as_ref())] {
         let Some(data) = data else { continue };
         let targets = decoded_targets(data.targets(), predictor.scale);
-        let values = scores(&predictor.predict(data.inputs())?, &targets)?;
-        let named = kinds(&targets).iter().map(|kind| kind.name).zip(values).collect();
-        all.push(PartScores { part, rows: data.len(), scores: named });
+        let scores = Scorer::default().all(&predictor.predict(data.inputs())?, &targets)?;
+        all.push(PartScores { part, rows: data.len(), scores });
     }
     Ok(all)
 }

@@ -1,10 +1,12 @@
 //! Predictions over one input: bands, and functions by batch size.
 
+use riemla::predict::Prediction;
+
 use super::super::rows::values;
 use super::super::{MethodName, Result};
-use super::document::Block;
 use super::figures::Drawn;
 use crate::plot::{Axis, BandChart, Chart, Series, Size, Style};
+use crate::report::Section;
 
 const NODES: usize = 161;
 /// Sampled functions shown.
@@ -29,19 +31,21 @@ fn inputs(drawn: &Drawn) -> Vec<f64> {
 
 fn chart(drawn: &Drawn, title: &str, method: MethodName, thetas: &[Vec<f64>]) -> Result<String> {
     let x = inputs(drawn);
-    let [mean, variance, epistemic] = drawn.predictor(method, thetas)?.moments(&x)?;
+    let Prediction::Values(p) = drawn.predict(method, thetas, &x)? else {
+        return Err(riemla::Error::Unsupported("bands are drawn of regressions only".into()).into());
+    };
     let half = |variances: &[f64]| variances.iter().map(|v| 2.0 * v.sqrt()).collect::<Vec<_>>();
     let data: Vec<(f64, f64)> =
         drawn.rows.train.inputs().iter().copied().zip(values(&drawn.rows.train).iter().copied()).collect();
     let (low, high) = data.iter().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(p.1), h.max(p.1)));
     let room = 0.75 * (high - low);
     let axes = (Axis::linear("x"), Axis::linear("y").range(low - room, high + room));
-    let mut chart = BandChart::new(title, axes, x.clone(), mean)
-        .band("observation", &half(&variance))
-        .band("function", &half(&epistemic))
+    let mut chart = BandChart::new(title, axes, x.clone(), p.mean.clone())
+        .band("observation", &half(&p.variance()))
+        .band("function", &half(&p.epistemic_variance))
         .data(data)
         .size(Size::SMALL)
-        .style(Style::named(method.name(), 0));
+        .style(Style::method(method));
     for function in functions(drawn, method, thetas, &x)? {
         chart = chart.sample(function);
     }
@@ -53,13 +57,13 @@ fn functions(drawn: &Drawn, method: MethodName, thetas: &[Vec<f64>], x: &[f64]) 
     if thetas.len() < 2 {
         return Ok(Vec::new());
     }
-    let first = &thetas[..thetas.len().min(FUNCTIONS)];
-    Ok(drawn.predictor(method, first)?.outputs(x)?)
+    let first = thetas[..thetas.len().min(FUNCTIONS)].to_vec();
+    let predictor = drawn.fit.predictor(&drawn.laplace, method.is_linearized(), first)?;
+    Ok(predictor.outputs(x)?)
 }
 
 /// Functions by batch size, and how much they spread.
-pub fn batch_sizes(all: &[Drawn]) -> Result<Vec<Block>> {
-    let mut blocks = Vec::new();
+pub fn batch_sizes(section: &mut Section, all: &[Drawn]) -> Result<()> {
     for prior in super::super::PriorName::ALL {
         let here: Vec<&Drawn> = all.iter().filter(|drawn| drawn.prior == prior).collect();
         let mut figures = Vec::new();
@@ -69,7 +73,8 @@ pub fn batch_sizes(all: &[Drawn]) -> Result<Vec<Block>> {
             for (setting, method, thetas) in &drawn.sets {
                 let name = Drawn::title(*setting, *method);
                 figures.push((chart(drawn, &format!("{name}, B = {size}"), *method, thetas)?, String::new()));
-                let [_, _, variance] = drawn.predictor(*method, thetas)?.moments(drawn.rows.test.inputs())?;
+                let prediction = drawn.predict(*method, thetas, drawn.rows.test.inputs())?;
+                let variance = prediction.values().map_or(&[][..], |p| &p.epistemic_variance);
                 let spread = variance.iter().map(|v| v.sqrt()).sum::<f64>() / variance.len() as f64;
                 match spreads.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, points)) => points.push((size as f64, spread)),
@@ -88,10 +93,9 @@ pub fn batch_sizes(all: &[Drawn]) -> Result<Vec<Block>> {
         for (name, points) in spreads {
             summary = summary.series(Series::line_points(name, points));
         }
-        blocks.push(Block::Text(format!("Prior {}:", prior.name())));
         let caption = "Mean over the test inputs of the deviation of the sampled functions.";
-        blocks.push(Block::Figures(vec![(summary.to_svg(), caption.into())]));
-        blocks.push(Block::Figures(figures));
+        section.text(format!("Prior {}:", prior.name()));
+        section.grid([(summary.to_svg(), caption)]).grid(figures);
     }
-    Ok(blocks)
+    Ok(())
 }

@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 
-use super::super::{MethodName, Preset, PriorName, ResultRow};
-use super::document::{Block, Section, TextTable};
+use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Number, Numbers, Place, shown};
+use crate::report::{Section, Table, decimals};
 
 const INTRO: &str = "Yes or no by the means alone, with the numbers that decide; even where they have the same \
 digits. The column \"published\" judges the paper's own tables in the same way. Brackets say what a verdict rests \
@@ -68,10 +68,9 @@ pub fn section(numbers: &Numbers<'_>) -> Section {
     for (caption, rows) in tables {
         let mut columns = vec!["published".to_string()];
         columns.extend(numbers.presets().iter().map(|preset| format!("ours, {}", preset.name())));
-        let (corner, caption) = ("where".into(), caption.into());
-        section.push(Block::Table(TextTable { corner, columns, rows, caption }));
+        section.table(Table::new("where", columns).rows(rows).caption(caption));
     }
-    section.push(Block::Table(default_against_best(numbers)));
+    section.table(default_against_best(numbers));
     section
 }
 
@@ -81,7 +80,7 @@ splits and initial weights have a part in it. Gradients are those of a draw; \"s
 draw in the preset converged, which solves the paper's metric properly. They are not seconds: see Timing.";
 
 /// Ours, which is no claim of the paper, against its best.
-fn default_against_best(numbers: &Numbers<'_>) -> TextTable {
+fn default_against_best(numbers: &Numbers<'_>) -> Table {
     let best = |set: &str| {
         let all = PriorName::ALL.into_iter().flat_map(|prior| MethodName::ALL.map(|method| (prior, method)));
         let found = all.filter_map(|(prior, method)| {
@@ -90,18 +89,17 @@ fn default_against_best(numbers: &Numbers<'_>) -> TextTable {
         found.min_by(|a, b| a.0.total_cmp(&b.0))
     };
     let row = |prior: PriorName, set: &str| {
-        let ours = numbers.row(nll(set, prior), MethodName::RiemLa, Preset::Calibrated)?;
+        let ours = numbers.row(nll(set, prior), MethodName::RiemLa, Setting::CALIBRATED)?;
         let (lowest, method, of) = best(set)?;
-        let strong = numbers.row(nll(set, prior), MethodName::RiemLa, Preset::Converged);
-        let gradients = |row: Option<&ResultRow>| {
-            row.and_then(|row| row.draws.gradients_per_sample).map_or("–".into(), |n| format!("{n:.0}"))
-        };
+        let strong = numbers.row(nll(set, prior), MethodName::RiemLa, Setting::CONVERGED);
+        let gradients =
+            |row: Option<&ResultRow>| decimals(row.and_then(|row| row.draws.gradients_per_sample), 0);
         let lower = if ours.mean < lowest { "yes" } else { "no" };
         let cells = vec![
             format!("{lowest:.3} ({}, prior {})", method.name(), of.name()),
             format!("{lower}: {}", shown("nll", Number { mean: ours.mean, error: ours.standard_error })),
             numbers
-                .ours(nll(set, prior), MethodName::RiemLa, Preset::Paper)
+                .ours(nll(set, prior), MethodName::RiemLa, Setting::PAPER)
                 .map_or("–".into(), |number| shown("nll", number)),
             ours.seeds.to_string(),
             gradients(Some(ours)),
@@ -109,17 +107,9 @@ fn default_against_best(numbers: &Numbers<'_>) -> TextTable {
         ];
         Some((format!("{set}, prior {}", prior.name()), cells))
     };
-    TextTable {
-        corner: "where".into(),
-        columns: ["best published", "lower?", "our preset paper", "seeds", "gradients", "at strength 1"]
-            .map(String::from)
-            .into(),
-        rows: PriorName::ALL
-            .iter()
-            .flat_map(|prior| SETS.iter().filter_map(|set| row(*prior, set)))
-            .collect(),
-        caption: AGAINST_BEST.into(),
-    }
+    let columns = ["best published", "lower?", "our preset paper", "seeds", "gradients", "at strength 1"];
+    let rows = PriorName::ALL.iter().flat_map(|prior| SETS.iter().filter_map(|set| row(*prior, set)));
+    Table::new("where", columns).rows(rows).caption(AGAINST_BEST)
 }
 
 /// One row: the paper's verdict, and ours per preset; none without any of ours.
@@ -219,49 +209,45 @@ fn ood_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
     rows
 }
 
-/// The presets' names, for texts.
-pub fn names(presets: &[Preset]) -> String {
-    presets.iter().map(|preset| preset.name()).collect::<Vec<_>>().join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::record::DrawSummary;
     use super::super::numbers::example;
     use super::*;
+    use crate::report::Cell;
 
     #[test]
     fn the_default_is_held_against_the_best_published_number() {
-        let row = |setting: Preset, mean, gradients| ResultRow {
+        let row = |setting: Setting, mean, gradients| ResultRow {
             mean,
-            setting: setting.into(),
+            setting,
             draws: DrawSummary { gradients_per_sample: Some(gradients), ..DrawSummary::default() },
             ..example("banana")
         };
         for (mean, verdict) in [(0.28, "yes: 0.280 ± 0.001"), (0.29, "no: 0.290 ± 0.001")] {
-            let rows = [row(Preset::Calibrated, mean, 100.0), row(Preset::Converged, 0.31, 400.0)];
+            let rows = [row(Setting::CALIBRATED, mean, 100.0), row(Setting::CONVERGED, 0.31, 400.0)];
             let table = default_against_best(&Numbers::new(&rows));
             // The paper's lowest on banana is RIEM-LA with the prior fixed.
             let cells =
-                ["0.285 (riem-la, prior fixed)", verdict, "–", "5", "100", "400"].map(String::from).to_vec();
+                ["0.285 (riem-la, prior fixed)", verdict, "–", "5", "100", "400"].map(Cell::from).to_vec();
             assert_eq!(table.rows, [("banana, prior optimized".to_string(), cells)]);
         }
     }
 
     #[test]
     fn verdicts_say_when_they_are_close_and_when_they_rest_on_less() {
-        let row = |setting: Preset, method, mean, seeds| ResultRow {
+        let row = |setting: Setting, method, mean, seeds| ResultRow {
             mean,
             seeds,
-            setting: setting.into(),
+            setting,
             method,
             ..example("banana")
         };
         let rows = [
-            row(Preset::Calibrated, MethodName::LinRiemLa, 0.2864, 5),
-            row(Preset::Calibrated, MethodName::LinRiemLaBatches, 0.2856, 5),
-            row(Preset::Converged, MethodName::LinRiemLa, 0.31, 1),
-            row(Preset::Converged, MethodName::LinRiemLaBatches, 0.32, 5),
+            row(Setting::CALIBRATED, MethodName::LinRiemLa, 0.2864, 5),
+            row(Setting::CALIBRATED, MethodName::LinRiemLaBatches, 0.2856, 5),
+            row(Setting::CONVERGED, MethodName::LinRiemLa, 0.31, 1),
+            row(Setting::CONVERGED, MethodName::LinRiemLaBatches, 0.32, 5),
         ];
         let claims = batch_claims(&Numbers::new(&rows));
         let cells =

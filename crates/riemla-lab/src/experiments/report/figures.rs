@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use riemla::curvature::Laplace;
+use riemla::predict::Prediction;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
 
 use super::super::config::{Figure, Problem};
@@ -12,11 +13,10 @@ use super::super::fit::{self, Fit};
 use super::super::layout::CellPaths;
 use super::super::record::CellKey;
 use super::super::rows::{Rows, data_of, rows};
-use super::super::score::Predictor;
-use super::super::{Experiment, MethodName, Preset, PriorName, Records, Result, Setting};
-use super::document::{Block, Section};
+use super::super::{Experiment, MethodName, PriorName, Records, Result, Setting};
 use super::{bands, logistic, maps};
 use crate::datasets::DataDirs;
+use crate::report::Section;
 use crate::watch::Silent;
 
 /// Draws that a figure is made of, as in the paper.
@@ -52,13 +52,10 @@ pub struct Drawn {
 
 impl Drawn {
     /// Predictions of one set of draws.
-    pub fn predictor<'a>(
-        &'a self,
-        method: MethodName,
-        thetas: &'a [Vec<f64>],
-    ) -> riemla::Result<Predictor<'a>> {
-        let thetas = thetas.iter().take(DRAWS).map(Vec::as_slice).collect();
-        Predictor::new(&self.fit.network, &self.laplace, method.method(), thetas)
+    pub fn predict(&self, method: MethodName, thetas: &[Vec<f64>], inputs: &[f64]) -> Result<Prediction> {
+        let thetas = thetas.iter().take(DRAWS).cloned().collect();
+        let predictor = self.fit.predictor(&self.laplace, method.is_linearized(), thetas)?;
+        Ok(predictor.predict(inputs)?)
     }
 
     /// The name of a set, for titles.
@@ -72,35 +69,34 @@ pub fn section(saved: &Saved<'_>, experiment: &Experiment) -> Option<Section> {
     if experiment.figure == Figure::None {
         return None;
     }
-    let mut section = Section::new(format!("Figures: {}", experiment.title), intro(experiment.figure));
-    match blocks(saved, experiment) {
-        Ok(blocks) => blocks.into_iter().for_each(|block| section.push(block)),
-        Err(error) => section.push(Block::Text(format!("Nothing can be drawn: {error}"))),
+    let empty = Section::new(format!("Figures: {}", experiment.title), intro(experiment.figure));
+    let mut section = empty.clone();
+    if let Err(error) = draw(saved, experiment, &mut section) {
+        section = empty;
+        section.text(format!("Nothing can be drawn: {error}"));
     }
-    (!section.blocks.is_empty()).then_some(section)
+    Some(section)
 }
 
-fn blocks(saved: &Saved<'_>, experiment: &Experiment) -> Result<Vec<Block>> {
+fn draw(saved: &Saved<'_>, experiment: &Experiment, section: &mut Section) -> Result<()> {
     let mut all = Vec::new();
     for problem in &experiment.problems {
         for prior in PriorName::ALL {
             all.extend(load(saved, experiment, problem, prior)?);
         }
     }
-    let mut blocks = Vec::new();
     if experiment.figure == Figure::BatchSizes {
-        return bands::batch_sizes(&all);
+        return bands::batch_sizes(section, &all);
     }
     for drawn in &all {
         let prior = drawn.prior.name();
-        blocks.push(Block::Text(format!("{}, prior {prior}:", drawn.problem.name)));
-        blocks.push(Block::Figures(match experiment.figure {
+        section.text(format!("{}, prior {prior}:", drawn.problem.name)).grid(match experiment.figure {
             Figure::ConfidenceMaps => maps::maps(drawn)?,
             Figure::Logistic => logistic::figures(drawn)?,
             _ => bands::bands(drawn)?,
-        }));
+        });
     }
-    Ok(blocks)
+    Ok(())
 }
 
 /// The draws of a problem under a prior, if there are any.
@@ -112,12 +108,12 @@ fn load(
 ) -> Result<Option<Drawn>> {
     let mut sets = Vec::new();
     let mut settings = vec![Setting::ANY];
-    settings.extend(Preset::CHOICES.map(Setting::from));
+    settings.extend(Setting::PRESETS);
     settings.extend(&experiment.settings);
     settings.sort_unstable();
     settings.dedup();
     for setting in settings {
-        for &method in &experiment.methods {
+        for method in experiment.methods.iter().map(|entry| entry.method) {
             let key = CellKey {
                 experiment: experiment.name.clone(),
                 problem: problem.name.clone(),
@@ -126,7 +122,7 @@ fn load(
                 setting,
                 method,
             };
-            let paths = CellPaths::new(saved.out, &problem.name, SEED, prior, (setting, method));
+            let paths = CellPaths::of(saved.out, &key);
             if saved.records.get(&key).is_some() && paths.samples.join(SAMPLES_FILE).is_file() {
                 let draws = read_samples(&paths.samples)?.draws;
                 sets.push((setting, method, draws.into_iter().map(|draw| draw.theta).collect()));

@@ -4,11 +4,9 @@ use riemla::objective::Objective as _;
 
 use super::super::{MethodName, Result, Setting};
 use super::figures::Drawn;
-use super::maps::{NODES, Window, map, nodes, points, window};
+use super::maps::{NODES, Window, inputs, map, points, window};
 use crate::plot::{ConfidenceMap, Grid};
 
-/// Heights of the posterior, relative to its top, at one, two and three deviations of a Gaussian.
-const HEIGHTS: [f64; 3] = [0.606_5, 0.135_3, 0.011_1];
 const INDEX: usize = 1;
 
 /// The posterior with draws, the classifier of one draw, the average: per set of draws.
@@ -20,8 +18,8 @@ pub fn figures(drawn: &Drawn) -> Result<Vec<(String, String)>> {
         let one = &thetas[INDEX.min(thetas.len() - 1)..][..1];
         for (thetas, what) in [(one, "one draw"), (thetas.as_slice(), "average over the draws")] {
             let window = window(drawn);
-            let probabilities = drawn.predictor(*method, thetas)?.probabilities(&nodes(window))?;
-            let svg = map(&Drawn::title(*setting, *method), window, &probabilities)?;
+            let prediction = drawn.predict(*method, thetas, &inputs(window))?;
+            let svg = map(&Drawn::title(*setting, *method), window, &prediction)?;
             figures.push((svg.data(points(drawn)).to_svg(), what.into()));
         }
     }
@@ -49,20 +47,13 @@ fn posterior(
 ) -> Result<String> {
     let loss = drawn.laplace.loss(&drawn.fit.loss)?;
     let mut theta = drawn.laplace.gaussian.theta().to_vec();
-    let losses: Vec<f64> = nodes(plane)
-        .chunks(2)
-        .map(|w| {
-            theta[..2].copy_from_slice(w);
-            loss.value(&theta)
-        })
-        .collect();
-    let lowest = losses.iter().copied().fold(f64::MAX, f64::min);
-    // One hue, from clear to full: the "probability of class 1" never falls below a half.
-    let heights = losses.iter().map(|l| 0.5 + 0.5 * (lowest - l).exp().max(1e-9)).collect();
-    let grid = Grid::new(NODES, NODES, plane.0, plane.1, heights)?;
-    let title = format!("posterior, {}", Drawn::title(setting, method));
+    let losses = Grid::from_fn(NODES, NODES, plane.0, plane.1, |a, b| {
+        theta[..2].copy_from_slice(&[a, b]);
+        loss.value(&theta)
+    })?;
+    let lowest = losses.values().iter().copied().fold(f64::MAX, f64::min);
+    let heights = losses.with_values(losses.values().iter().map(|l| (lowest - l).exp()).collect());
     let dots = thetas.iter().map(|theta| (theta[0], theta[1], 0)).collect();
-    let levels = HEIGHTS.map(|height| 0.5 + 0.5 * height);
-    let map = ConfidenceMap::binary(title, grid).color_bar(None).contours(&levels);
+    let map = ConfidenceMap::density(format!("posterior, {}", Drawn::title(setting, method)), heights);
     Ok(map.axes("first weight", "second weight").data(dots).to_svg())
 }

@@ -1,5 +1,7 @@
 //! Confidence over two inputs.
 
+use riemla::predict::Prediction;
+
 use super::super::Result;
 use super::figures::Drawn;
 use crate::plot::{ConfidenceMap, Grid, PlotError};
@@ -18,20 +20,21 @@ pub fn maps(drawn: &Drawn) -> Result<Vec<(String, String)>> {
     let points = points(drawn);
     let mut figures = Vec::new();
     for (setting, method, thetas) in &drawn.sets {
-        let probabilities = drawn.predictor(*method, thetas)?.probabilities(&nodes(window))?;
-        let map = map(&Drawn::title(*setting, *method), window, &probabilities)?;
+        let prediction = drawn.predict(*method, thetas, &inputs(window))?;
+        let map = map(&Drawn::title(*setting, *method), window, &prediction)?;
         figures.push((map.data(points.clone()).to_svg(), String::new()));
     }
     Ok(figures)
 }
 
-/// A map of probabilities at [`nodes`].
+/// A map of predictions at [`inputs`].
 pub fn map(
     title: &str,
     (x, y): Window,
-    probabilities: &[f64],
+    prediction: &Prediction,
 ) -> std::result::Result<ConfidenceMap, PlotError> {
-    let classes = probabilities.len() / (NODES * NODES);
+    let (probabilities, classes) =
+        prediction.classes().map_or((&[][..], 1), |p| (&p.probabilities, p.classes));
     let grid = |class: usize| {
         let values = probabilities.chunks_exact(classes).map(|p| p[class]).collect();
         Grid::new(NODES, NODES, x, y, values)
@@ -59,8 +62,7 @@ pub fn window(drawn: &Drawn) -> Window {
     (range(0), range(1))
 }
 
-/// Coordinates of the nodes, row by row from the lower left.
-pub fn nodes(((x0, x1), (y0, y1)): Window) -> Vec<f64> {
-    let at = |lo: f64, hi: f64, i: usize| lo + (hi - lo) * i as f64 / (NODES - 1) as f64;
-    (0..NODES).flat_map(|j| (0..NODES).flat_map(move |i| [at(x0, x1, i), at(y0, y1, j)])).collect()
+/// Coordinates of the nodes.
+pub fn inputs((x, y): Window) -> Vec<f64> {
+    Grid::inputs(NODES, NODES, x, y)
 }

@@ -2,11 +2,11 @@
 
 mod bands;
 mod claims;
-pub(crate) mod document;
 mod figures;
 mod logistic;
 mod maps;
 pub(crate) mod numbers;
+mod overview;
 mod presets;
 mod strength;
 mod tables;
@@ -16,12 +16,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::layout::write_text;
+use super::truth;
 use super::{
     BUILTIN, Experiment, Records, Result, ResultRow, RunRecord, builtin, paper_rows, read_results,
     result_rows, results_csv,
 };
 use crate::datasets::DataDirs;
-use document::{Block, Section};
+use crate::report::{Report, Section};
 use figures::Saved;
 use numbers::Numbers;
 
@@ -48,8 +49,9 @@ pub fn has_results(out: &Path) -> bool {
 }
 
 /// Writes `results.csv`, `results.md` and `report.html` of a directory, `figures.md` with its drawings if
-/// there are any, and `strength.md` if there is a study of settings; returns where the page is. Without
-/// runs the numbers are those of the `results.csv` that is there.
+/// there are any, `strength.md` if there is a study of settings, and `truth.csv` and `truth.md` if draws were
+/// held against the truth; returns where the page is. Without runs the numbers are those of the `results.csv`
+/// that is there.
 pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
     let records = Records::open(out)?;
     let file = out.join(RESULTS);
@@ -65,38 +67,77 @@ pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
     let (studied, rows): (Vec<ResultRow>, Vec<ResultRow>) = rows.into_iter().partition(|row| row.study);
     let studies = studies(&experiments, &studied, records.as_slice());
     if !studies.is_empty() {
-        write_text(&out.join("strength.md"), &document::markdown(STUDY_TITLE, &studies))?;
+        write_text(&out.join("strength.md"), &studies.to_markdown())?;
     }
-    let mut sections = sections(&saved, &Numbers::new(&rows), &experiments);
-    sections.extend(studies);
-    write_text(&out.join("results.md"), &document::markdown(TITLE, &sections))?;
-    if let Some(gallery) = document::gallery(FIGURES_TITLE, &sections) {
+    let truth = truth_report(out, &experiments, records.as_slice())?;
+    let mut report = Report::new(TITLE);
+    // A page about the truth alone needs no words about the paper's tables.
+    if truth.is_empty() || !rows.is_empty() || !studies.is_empty() {
+        report.extend(sections(&saved, &Numbers::new(&rows), &experiments));
+        report.extend(studies.sections);
+        write_text(&out.join("results.md"), &report.to_markdown())?;
+    } else {
+        report = Report::new(truth.title());
+    }
+    report.extend(truth.sections);
+    if let Some(gallery) = report.gallery(FIGURES_TITLE) {
         gallery.drawings.iter().try_for_each(|(path, svg)| write_text(&out.join(path), svg))?;
         write_text(&out.join("figures.md"), &gallery.markdown)?;
     }
     let path = out.join("report.html");
-    write_text(&path, &document::html(TITLE, sections))?;
+    write_text(&path, &report.to_html())?;
     Ok(path)
 }
 
+/// The sections about the truth; their numbers and words are written to files of their own.
+fn truth_report(out: &Path, experiments: &[Experiment], records: &[RunRecord]) -> Result<Report> {
+    let mut report = Report::new("");
+    for experiment in experiments.iter().filter(|experiment| experiment.truth.is_some()) {
+        let mut own = Report::new(&experiment.title);
+        own.extend(truth::sections(out, experiment, records)?);
+        if !own.is_empty() {
+            write_text(
+                &out.join(format!("{}.csv", experiment.name)),
+                &truth::truth_csv(experiment, records),
+            )?;
+            write_text(&out.join(format!("{}.md", experiment.name)), &own.to_markdown())?;
+            own.extend(report.sections);
+            report = own;
+        }
+    }
+    Ok(report)
+}
+
 /// The studies of settings, which are no tables of the paper.
-fn studies(experiments: &[Experiment], rows: &[ResultRow], records: &[RunRecord]) -> Vec<Section> {
+fn studies(experiments: &[Experiment], rows: &[ResultRow], records: &[RunRecord]) -> Report {
     let own = experiments.iter().filter(|experiment| !experiment.settings.is_empty());
-    let sections = own.map(|experiment| strength::section(experiment, rows, records));
-    sections.filter(|section| !section.blocks.is_empty()).collect()
+    let mut studies = Report::new(STUDY_TITLE);
+    studies.extend(own.map(|experiment| strength::section(experiment, rows, records)));
+    studies
 }
 
 fn sections(saved: &Saved<'_>, numbers: &Numbers<'_>, experiments: &[Experiment]) -> Vec<Section> {
     let titles: Vec<(String, String, String)> =
         experiments.iter().map(|e| (e.name.clone(), e.title.clone(), e.about.clone())).collect();
-    let mut all = vec![about(saved.records.as_slice(), numbers)];
+    let mut all = vec![overview::section(numbers, experiments), about(saved.records.as_slice(), numbers)];
     all.push(claims::section(numbers));
     all.extend(tables::sections(numbers, &titles));
     all.extend(experiments.iter().filter_map(|experiment| figures::section(saved, experiment)));
     all.push(presets::section(numbers));
     all.push(presets::disagreements(numbers));
     all.push(presets::timing(numbers));
-    all.into_iter().filter(|section| !section.blocks.is_empty()).collect()
+    all
+}
+
+/// Each once, in order.
+fn unique<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut unique: Vec<T> = Vec::new();
+    for item in items {
+        if !unique.contains(&item) {
+            unique.push(item);
+        }
+    }
+    unique
 }
 
 /// What was run, and what is missing of it.
@@ -109,24 +150,29 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
     };
     let presets = match numbers.presets() {
         none if none.is_empty() => String::new(),
-        presets => format!("; presets: {}", claims::names(&presets)),
+        presets => {
+            format!(
+                "; presets: {}",
+                presets.iter().map(|preset| preset.name()).collect::<Vec<_>>().join(", ")
+            )
+        }
     };
     let count = match records.len() {
         0 => format!("{} numbers", numbers.rows.len()),
         posteriors => format!("{posteriors} posteriors"),
     };
     let version = env!("CARGO_PKG_VERSION");
-    section.push(Block::Text(format!("{count}, riemla {version}{presets}.{quick}")));
+    section.text(format!("{count}, riemla {version}{presets}.{quick}"));
     if quick.is_empty() {
-        section.push(Block::Text(not_run(numbers.rows)));
+        section.text(not_run(numbers.rows));
     }
     let unfinished: Vec<String> = records
         .iter()
         .filter(|record| record.samples < record.requested)
-        .map(|r| format!("{} ({} of {} draws)", describe(r), r.samples, r.requested))
+        .map(|r| format!("{} ({} of {} draws)", r.key.label(), r.samples, r.requested))
         .collect();
     if !unfinished.is_empty() {
-        section.push(Block::Text(format!("Not all draws are there: {}.", unfinished.join("; "))));
+        section.text(format!("Not all draws are there: {}.", unfinished.join("; ")));
     }
     section
 }
@@ -156,18 +202,6 @@ fn not_run(rows: &[ResultRow]) -> String {
     } else {
         format!("In the paper and not run here: {}.", list.join("; "))
     }
-}
-
-fn describe(record: &RunRecord) -> String {
-    let key = &record.key;
-    format!(
-        "{}, seed {}, prior {}, {}, {}",
-        key.problem,
-        key.seed,
-        key.prior.name(),
-        key.setting,
-        key.method.name()
-    )
 }
 
 /// The experiments as they were run, in the order of the paper, others after them. Without their files,

@@ -1,7 +1,7 @@
 //! Ours and the paper's numbers by name, and how far they are apart.
 
 use super::super::paper::{PaperRow, paper_rows};
-use super::super::{MethodName, Preset, PriorName, ResultRow, Setting};
+use super::super::{MethodName, PriorName, ResultRow, Setting};
 
 /// A mean with its standard error, and from how much.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,7 +13,7 @@ pub struct Number {
 }
 
 /// What is asked for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Place<'a> {
     /// Trained on.
     pub train_set: &'a str,
@@ -86,17 +86,13 @@ impl<'a> Numbers<'a> {
     }
 
     /// Our row; methods without geodesics are the same in every preset.
-    pub fn row(&self, at: Place<'_>, method: MethodName, preset: Preset) -> Option<&'a ResultRow> {
-        let preset = if method.is_riemannian() { preset } else { Preset::Any };
-        self.rows.iter().find(|row| {
-            (row.train_set.as_str(), row.test_set.as_str(), row.prior, row.score.as_str())
-                == (at.train_set, at.test_set, at.prior, at.score)
-                && (row.method, row.setting) == (method, preset.into())
-        })
+    pub fn row(&self, at: Place<'_>, method: MethodName, preset: Setting) -> Option<&'a ResultRow> {
+        let preset = if method.is_riemannian() { preset } else { Setting::ANY };
+        self.rows.iter().find(|row| Place::of(row) == at && (row.method, row.setting) == (method, preset))
     }
 
     /// Our number.
-    pub fn ours(&self, at: Place<'_>, method: MethodName, preset: Preset) -> Option<Number> {
+    pub fn ours(&self, at: Place<'_>, method: MethodName, preset: Setting) -> Option<Number> {
         self.row(at, method, preset).map(|row| Number { mean: row.mean, error: row.standard_error })
     }
 
@@ -110,9 +106,9 @@ impl<'a> Numbers<'a> {
     }
 
     /// The presets that we have numbers of.
-    pub fn presets(&self) -> Vec<Preset> {
-        let has = |preset: &Preset| self.rows.iter().any(|row| row.setting == Setting::from(*preset));
-        Preset::CHOICES.into_iter().filter(has).collect()
+    pub fn presets(&self) -> Vec<Setting> {
+        let has = |preset: &Setting| self.rows.iter().any(|row| row.setting == *preset);
+        Setting::PRESETS.into_iter().filter(has).collect()
     }
 }
 
@@ -167,7 +163,7 @@ pub fn example(set: &str) -> ResultRow {
         score: "nll".into(),
         mean: 0.3,
         standard_error: Some(0.001),
-        setting: Preset::Paper.into(),
+        setting: Setting::PAPER,
         seeds: 5,
         samples: 100,
         draws: Default::default(),

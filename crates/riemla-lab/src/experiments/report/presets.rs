@@ -1,9 +1,10 @@
 //! How the numbers move with the integrator and the strength, what draws cost, where we disagree.
 
-use super::super::{MethodName, Preset, PriorName, ResultRow, Setting};
-use super::document::{Block, Section, TextTable};
+use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Number, Numbers, Place, distance, shown, shown_distance};
+use super::unique;
 use crate::plot::{Axis, Chart, Series};
+use crate::report::{Section, Table, decimals};
 
 const INTRO: &str = "\
 The presets share the trained weights and the tangent vectors; they differ in what follows.
@@ -21,8 +22,7 @@ const SCORES: [&str; 3] = ["nll", "nlpd", "auroc"];
 /// The presets side by side.
 pub fn section(numbers: &Numbers<'_>) -> Section {
     let mut section = Section::new("How the numbers move with the integrator", INTRO);
-    section.push(Block::Figures(charts(numbers)));
-    section.push(Block::Table(table(numbers)));
+    section.grid(charts(numbers)).table(table(numbers));
     section
 }
 
@@ -30,63 +30,43 @@ fn main_rows<'a>(numbers: &Numbers<'a>) -> impl Iterator<Item = &'a ResultRow> {
     numbers.rows.iter().filter(|row| SCORES[..2].contains(&row.score.as_str()))
 }
 
-fn table(numbers: &Numbers<'_>) -> TextTable {
-    let mut table = TextTable {
-        corner: "posterior".into(),
-        columns: [
-            "preset",
-            "NLL",
-            "virial ratio",
-            "strength",
-            "speed drift",
-            "unfinished",
-            "gradients",
-            "seconds",
-        ]
-        .map(String::from)
-        .into(),
-        rows: Vec::new(),
-        caption: "Means over seeds; gradients and seconds per draw, without the search for the strength."
-            .into(),
-    };
+fn table(numbers: &Numbers<'_>) -> Table {
+    let mut rows = Vec::new();
     for row in main_rows(numbers).filter(|row| row.method.is_riemannian()) {
         let name = format!("{}, prior {}, {}", row.train_set, row.prior.name(), row.method.name());
         let number = Number { mean: row.mean, error: row.standard_error };
         let draws = &row.draws;
-        let text =
-            |value: Option<f64>, digits: usize| value.map_or("–".into(), |v| format!("{v:.digits$}"));
         let drift = draws
             .speed_drift
             .map_or("–".into(), |v| if v < 1e-3 { format!("{v:.0e}") } else { format!("{v:.2}") });
         let beside = |other: &&ResultRow| (&other.train_set, other.prior) == (&row.train_set, row.prior);
         let most = Extent::largest(main_rows(numbers).filter(beside).map(Extent::of));
-        table.rows.push((
+        rows.push((
             name,
             vec![
                 row.setting.name() + &Extent::of(row).remark(most),
                 shown(&row.score, number),
-                text(draws.virial_ratio, 2),
-                text(draws.strength, 3),
+                decimals(draws.virial_ratio, 2),
+                decimals(draws.strength, 3),
                 drift,
-                text(draws.unfinished_fraction.map(|f| 100.0 * f), 0) + " %",
-                text(draws.gradients_per_sample, 0),
-                text(draws.seconds_per_sample, 3),
+                decimals(draws.unfinished_fraction.map(|f| 100.0 * f), 0) + " %",
+                decimals(draws.gradients_per_sample, 0),
+                decimals(draws.seconds_per_sample, 3),
             ],
         ));
     }
-    table.rows.sort_by(|a, b| a.0.cmp(&b.0));
-    table
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    let columns =
+        ["preset", "NLL", "virial ratio", "strength", "speed drift", "unfinished", "gradients", "seconds"];
+    let caption = "Means over seeds; gradients and seconds per draw, without the search for the strength.";
+    Table::new("posterior", columns).rows(rows).caption(caption)
 }
 
 /// NLL by preset, one chart per training set and prior with at least two presets.
 fn charts(numbers: &Numbers<'_>) -> Vec<(String, String)> {
     let presets = numbers.presets();
-    let mut sets: Vec<&str> = Vec::new();
-    main_rows(numbers).filter(|row| row.method.is_riemannian() && row.score == "nll").for_each(|row| {
-        if !sets.contains(&row.train_set.as_str()) {
-            sets.push(&row.train_set);
-        }
-    });
+    let curved = main_rows(numbers).filter(|row| row.method.is_riemannian() && row.score == "nll");
+    let sets = unique(curved.map(|row| row.train_set.as_str()));
     let mut charts = Vec::new();
     for set in sets {
         for prior in PriorName::ALL {
@@ -95,7 +75,7 @@ fn charts(numbers: &Numbers<'_>) -> Vec<(String, String)> {
             let mut chart = Chart::new(format!("{set}, prior {}", prior.name()), x, Axis::linear("test NLL"));
             let mut most = 0;
             for method in MethodName::ALL.into_iter().filter(|method| method.is_riemannian()) {
-                let found = |(i, preset): (usize, &Preset)| {
+                let found = |(i, preset): (usize, &Setting)| {
                     numbers.ours(at, method, *preset).map(|n| (i as f64, n.mean, n.error.unwrap_or(0.0)))
                 };
                 let points: Vec<_> = presets.iter().enumerate().filter_map(found).collect();
@@ -119,15 +99,9 @@ strength (preset calibrated) comes once per posterior and seed.";
 /// What draws cost.
 pub fn timing(numbers: &Numbers<'_>) -> Section {
     let presets = numbers.presets();
-    let mut table = TextTable {
-        corner: "posterior".into(),
-        columns: presets
-            .iter()
-            .flat_map(|preset| [format!("{}: seconds", preset.name()), "gradients".into()])
-            .collect(),
-        rows: Vec::new(),
-        caption: "Means over seeds, per draw.".into(),
-    };
+    let columns =
+        presets.iter().flat_map(|preset| [format!("{}: seconds", preset.name()), "gradients".into()]);
+    let mut table = Table::new("posterior", columns).caption("Means over seeds, per draw.");
     let mut seen = Vec::new();
     for row in main_rows(numbers).filter(|row| row.method.is_riemannian()) {
         let at = Place::of(row);
@@ -137,17 +111,16 @@ pub fn timing(numbers: &Numbers<'_>) -> Section {
         }
         let cells = presets.iter().flat_map(|preset| {
             let draws = numbers.row(at, row.method, *preset).map(|row| &row.draws);
-            let text = |v: Option<f64>, digits: usize| v.map_or("–".into(), |v| format!("{v:.digits$}"));
             [
-                text(draws.and_then(|d| d.seconds_per_sample), 3),
-                text(draws.and_then(|d| d.gradients_per_sample), 0),
+                decimals(draws.and_then(|d| d.seconds_per_sample), 3),
+                decimals(draws.and_then(|d| d.gradients_per_sample), 0),
             ]
         });
-        table.rows.push((name.clone(), cells.collect()));
+        table.row(name.clone(), cells);
         seen.push(name);
     }
     let mut section = Section::new("Timing", TIMING);
-    section.push(Block::Table(table));
+    section.table(table);
     section
 }
 
@@ -166,7 +139,7 @@ fn reason(numbers: &Numbers<'_>, row: &ResultRow, published: Number) -> String {
         return "the paper has the same digits for the other prior: copied there".into();
     }
     if let Some(solved) =
-        numbers.ours(at, row.method, Preset::Converged).filter(|_| row.method.is_riemannian())
+        numbers.ours(at, row.method, Setting::CONVERGED).filter(|_| row.method.is_riemannian())
     {
         // The solver is a reason where another one moves the number by as much as half the difference.
         let moves = 2.0 * (row.mean - solved.mean).abs() >= (row.mean - published.mean).abs();
@@ -186,21 +159,14 @@ fn reason(numbers: &Numbers<'_>, row: &ResultRow, published: Number) -> String {
 
 /// Where we and the paper are apart.
 pub fn disagreements(numbers: &Numbers<'_>) -> Section {
-    let mut table = TextTable {
-        corner: "number".into(),
-        columns: ["score", "ours", "published", "difference / error", "reason"].map(String::from).into(),
-        rows: Vec::new(),
-        caption: String::new(),
-    };
+    let mut rows = Vec::new();
     let mut compared = [0usize; 2];
-    for row in
-        numbers.rows.iter().filter(|row| matches!(row.setting, Setting::Preset(Preset::Any | Preset::Paper)))
-    {
+    for row in numbers.rows.iter().filter(|row| [Setting::ANY, Setting::PAPER].contains(&row.setting)) {
         let at = Place::of(row);
         // The trained network is the same under both priors and counts once.
         let optimized = Place { prior: PriorName::Optimized, ..at };
         if (row.method, row.prior) == (MethodName::Map, PriorName::Fixed)
-            && numbers.row(optimized, row.method, Preset::Any).is_some()
+            && numbers.row(optimized, row.method, Setting::ANY).is_some()
         {
             continue;
         }
@@ -220,13 +186,13 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
         let name = format!("{sets}, prior {}, {}", row.prior.name(), row.method.name());
         let reason = reason(numbers, row, published);
         let (ours, published) = (shown(&row.score, ours), shown(&row.score, published));
-        table.rows.push((name, vec![row.score.clone(), ours, published, shown_distance(apart), reason]));
+        rows.push((name, vec![row.score.clone(), ours, published, shown_distance(apart), reason]));
     }
     let apart = |riemannian: bool| {
         let is = |name: &String| name.contains("riem-la") == riemannian;
-        table.rows.iter().filter(|(name, _)| is(name)).count()
+        rows.iter().filter(|(name, _)| is(name)).count()
     };
-    table.caption = format!(
+    let text = format!(
         "Further than 3 errors apart: {} of {} numbers of map, la and lin-la; {} of {} of the methods with geodesics.",
         apart(false),
         compared[0],
@@ -237,8 +203,8 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
     if compared == [0, 0] {
         return section;
     }
-    section.push(Block::Text(std::mem::take(&mut table.caption)));
-    section.push(Block::Table(table));
+    let columns = ["score", "ours", "published", "difference / error", "reason"];
+    section.text(text).table(Table::new("number", columns).rows(rows));
     section
 }
 
@@ -249,29 +215,29 @@ mod tests {
 
     #[test]
     fn reasons_are_those_of_the_numbers() {
-        let row = |set, method, score: &str, setting: Preset, mean| ResultRow {
+        let row = |set, method, score: &str, setting: Setting, mean| ResultRow {
             method,
             score: score.into(),
             mean,
             prior: PriorName::Fixed,
-            setting: setting.into(),
+            setting,
             ..example(set)
         };
         let why = |row: &ResultRow, others: &[ResultRow]| {
             reason(&Numbers::new(others), row, Number { mean: 0.4, error: None })
         };
-        let copied = row("ionosphere", MethodName::LinLa, "brier", Preset::Any, 0.2);
+        let copied = row("ionosphere", MethodName::LinLa, "brier", Setting::ANY, 0.2);
         assert!(why(&copied, &[]).contains("same digits"));
         assert_eq!(why(&ResultRow { score: "nll".into(), ..copied }, &[]), "not known");
         // The trained network has no other prior.
-        assert_eq!(why(&row("ionosphere", MethodName::Map, "brier", Preset::Any, 0.2), &[]), "not known");
-        let ours = row("banana", MethodName::RiemLa, "nll", Preset::Paper, 0.3);
+        assert_eq!(why(&row("ionosphere", MethodName::Map, "brier", Setting::ANY, 0.2), &[]), "not known");
+        let ours = row("banana", MethodName::RiemLa, "nll", Setting::PAPER, 0.3);
         assert_eq!(why(&ours, &[]), "not known");
         for (mean, reason) in [
             (0.36, "it depends on the solver: 0.360 when solved properly"),
             (0.31, "not known: 0.310 when solved properly"),
         ] {
-            let solved = row("banana", MethodName::RiemLa, "nll", Preset::Converged, mean);
+            let solved = row("banana", MethodName::RiemLa, "nll", Setting::CONVERGED, mean);
             assert_eq!(why(&ours, &[solved]), reason);
         }
     }

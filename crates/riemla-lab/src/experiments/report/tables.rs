@@ -1,8 +1,9 @@
 //! The paper's tables with our numbers beside them.
 
-use super::super::{MethodName, Preset, PriorName, ResultRow};
-use super::document::{Block, Section, TextTable};
+use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Numbers, Place, distance, shown, shown_distance};
+use super::unique;
+use crate::report::{Section, Table};
 
 /// One section per experiment.
 pub fn sections(numbers: &Numbers<'_>, titles: &[(String, String, String)]) -> Vec<Section> {
@@ -11,28 +12,14 @@ pub fn sections(numbers: &Numbers<'_>, titles: &[(String, String, String)]) -> V
         let rows: Vec<&ResultRow> = numbers.rows.iter().filter(|row| row.experiment == *experiment).collect();
         let mut section = Section::new(title.clone(), about.clone());
         for prior in PriorName::ALL {
-            for (train_set, test_set) in sets(&rows) {
-                let table = table(numbers, &rows, prior, train_set, test_set);
-                section.push(Block::Table(table));
+            let sets = rows.iter().map(|row| (row.train_set.as_str(), row.test_set.as_str()));
+            for (train_set, test_set) in unique(sets) {
+                section.table(table(numbers, &rows, prior, train_set, test_set));
             }
         }
-        if !section.blocks.is_empty() {
-            sections.push(section);
-        }
+        sections.push(section);
     }
     sections
-}
-
-/// Pairs of training and test set, in order.
-fn sets<'a>(rows: &[&'a ResultRow]) -> Vec<(&'a str, &'a str)> {
-    let mut sets: Vec<(&str, &str)> = Vec::new();
-    for row in rows {
-        let pair = (row.train_set.as_str(), row.test_set.as_str());
-        if !sets.contains(&pair) {
-            sets.push(pair);
-        }
-    }
-    sets
 }
 
 fn table(
@@ -41,29 +28,20 @@ fn table(
     prior: PriorName,
     train_set: &str,
     test_set: &str,
-) -> TextTable {
+) -> Table {
     let here: Vec<&&ResultRow> = rows
         .iter()
         .filter(|r| r.prior == prior && (r.train_set.as_str(), r.test_set.as_str()) == (train_set, test_set))
         .collect();
-    let mut scores: Vec<&str> = Vec::new();
-    here.iter().for_each(|row| {
-        if !scores.contains(&row.score.as_str()) {
-            scores.push(&row.score);
-        }
-    });
+    let scores = unique(here.iter().map(|row| row.score.as_str()));
     let place = |score| Place { train_set, test_set, prior, score };
     let most = Extent::largest(here.iter().map(|row| Extent::of(row)));
-    let mut table = TextTable {
-        corner: "method".into(),
-        columns: scores.iter().map(|score| (*score).to_string()).collect(),
-        rows: Vec::new(),
-        caption: caption(&here, most, prior, train_set, test_set),
-    };
+    let mut table = Table::new("method", scores.iter().copied())
+        .caption(caption(&here, most, prior, train_set, test_set));
     for method in MethodName::ALL {
-        let presets: Vec<Preset> = match method.is_riemannian() {
+        let presets: Vec<Setting> = match method.is_riemannian() {
             true => numbers.presets(),
-            false => vec![Preset::Any],
+            false => vec![Setting::ANY],
         };
         let mut compared = None;
         for preset in presets {
@@ -73,11 +51,11 @@ fn table(
             let cells: Vec<_> = scores.iter().map(|s| numbers.ours(place(s), method, preset)).collect();
             let text = cells.iter().zip(&scores).map(|(n, s)| n.map_or(String::new(), |n| shown(s, n)));
             let name = match preset {
-                Preset::Any => method.name().to_string(),
+                Setting::ANY => method.name().to_string(),
                 _ => format!("{}, {}", method.name(), preset.name()),
             };
-            table.rows.push((name + &Extent::of(row).remark(most), text.collect()));
-            if matches!(preset, Preset::Any | Preset::Paper) {
+            table.row(name + &Extent::of(row).remark(most), text);
+            if [Setting::ANY, Setting::PAPER].contains(&preset) {
                 compared = Some(cells);
             }
         }
@@ -87,12 +65,12 @@ fn table(
             continue;
         }
         let text = published.iter().zip(&scores).map(|(n, s)| n.map_or(String::new(), |n| shown(s, n)));
-        table.rows.push(("↳ published".into(), text.collect()));
+        table.row("↳ published", text);
         let Some(ours) = compared else { continue };
         let apart = ours.iter().zip(&published).zip(&scores).map(|((o, p), score)| {
             o.zip(*p).map_or(String::new(), |(o, p)| shown_distance(distance(place(score), o, p)))
         });
-        table.rows.push(("↳ difference / error".into(), apart.collect()));
+        table.row("↳ difference / error", apart);
     }
     table
 }

@@ -17,7 +17,7 @@ use riemla::score::Bootstrap;
 
 use super::error::{Result, WorkflowError};
 use super::input::DataFiles;
-use super::scores::{ScoreKind, kinds};
+use crate::scores::{ScoreKind, Scorer, kinds};
 use crate::watch::Watch;
 
 pub use place::Place;
@@ -152,8 +152,9 @@ fn scores([a, b]: &[Loaded; 2], test: &[Dataset; 2], bootstrap: &Bootstrap) -> R
     let (first, targets) = a.predict(&test[0])?;
     let (second, _) = b.predict(&test[1])?;
     let pair = |kind: &ScoreKind| {
-        let values = [kind.of(&first, &targets)?, kind.of(&second, &targets)?];
-        let difference = kind.difference((&first, &second), &targets, bootstrap)?;
+        let scorer = Scorer::default();
+        let values = [scorer.of(kind, &first, &targets)?, scorer.of(kind, &second, &targets)?];
+        let difference = scorer.difference(kind, (&first, &second), &targets, bootstrap)?;
         Ok(ScorePair { kind: *kind, values, difference })
     };
     kinds(&targets).iter().map(pair).collect()

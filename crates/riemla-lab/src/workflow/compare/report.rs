@@ -3,8 +3,8 @@
 use riemla::score::Interval;
 
 use super::result::{Comparison, ScorePair, reading};
-use crate::plot::{Axis, Chart, Histogram, Reference, Series};
-use crate::report::{Cell, Column, Report, Table};
+use crate::plot::{Axis, Chart, Histogram, Reference, Series, Style};
+use crate::report::{Report, Section, Table};
 
 /// Points of a cloud: more are a blot.
 const MOST_POINTS: usize = 2000;
@@ -13,25 +13,23 @@ const MOST_POINTS: usize = 2000;
 pub fn report(comparison: &Comparison) -> Report {
     let (other, reference) = (&comparison.other().label, &comparison.reference().label);
     let mut report = Report::new(format!("{other} beside {reference}"));
-    report.section("Summary", summary(comparison));
+    let mut first = Section::new("Summary", "");
+    first.text(summary(comparison));
     comparison.notes.iter().for_each(|note| {
-        report.text(format!("Note: {note}."));
+        first.text(format!("Note: {note}."));
     });
-    report.section("Each set", EACH);
-    let mut table = Table::new("", comparison.headings().map(Column::new).to_vec());
-    for (name, values) in comparison.side_rows() {
-        table.row(name, values.map(Cell::Text).to_vec());
-    }
     let rows = match comparison.spread_rows {
         "" => String::new(),
         rows => format!(" Standard deviations of outputs and probabilities are means over {rows}."),
     };
-    report.table(&table, format!("Numbers of each set.{rows}"));
-    weights(&mut report, comparison);
-    if let Some(scores) = &comparison.scores {
-        differences(&mut report, comparison, scores);
-    }
-    settings(&mut report, comparison);
+    let sides = comparison.side_rows().into_iter().map(|(name, values)| (name, values.to_vec()));
+    let mut each = Section::new("Each set", EACH);
+    each.table(
+        Table::new("", comparison.headings()).rows(sides).caption(format!("Numbers of each set.{rows}")),
+    );
+    report.extend([first, each, weights(comparison)]);
+    report.extend(comparison.scores.as_ref().map(|scores| differences(comparison, scores)));
+    report.add(settings(comparison));
     report
 }
 
@@ -50,29 +48,31 @@ fn summary(comparison: &Comparison) -> String {
 }
 
 /// Distances in the weights, as a table and as pictures.
-fn weights(report: &mut Report, comparison: &Comparison) {
+fn weights(comparison: &Comparison) -> Section {
     let (other, reference) = (&comparison.other().label, &comparison.reference().label);
     let intro = format!(
         "How far {other} is from {reference}, in standard deviations of {reference}. Finite sets are never \
          equal: the last column is about what a second set of {reference} would show."
     );
-    report.section("Weights", intro);
     let mut rows = comparison.distance_rows().into_iter();
     let head = rows.next().unwrap_or_default();
-    let mut table = Table::new("", head.into_iter().skip(1).map(Column::new).collect());
+    let mut table = Table::new("", head.into_iter().skip(1))
+        .caption(format!("{} weights.", comparison.marginals.weights.len()));
     rows.for_each(|row| {
         let mut cells = row.into_iter();
-        let name = cells.next().unwrap_or_default();
-        table.row(name, cells.map(Cell::Text).collect());
+        table.row(cells.next().unwrap_or_default(), cells);
     });
-    report.table(&table, format!("{} weights.", comparison.marginals.weights.len()));
-    report.figure(deviations(comparison), "One point per weight. On the line both sets are equally wide.");
+    let mut section = Section::new("Weights", intro);
+    section.table(table);
+    section.figure(deviations(comparison), "One point per weight. On the line both sets are equally wide.");
     let mut histogram = Histogram::new("Distance per weight", "Wasserstein-1 in standard deviations")
-        .values(other.as_str(), comparison.marginals.wasserstein.clone());
+        .values(other.as_str(), comparison.marginals.wasserstein.clone())
+        .style(Style::named(comparison.other().method, 0));
     if let Some(null) = comparison.wasserstein_null {
         histogram = histogram.reference(Reference::vertical(null, "mean by chance"));
     }
-    report.figure(histogram.to_svg(), "How far the marginal of each weight has to be moved.");
+    section.figure(histogram.to_svg(), "How far the marginal of each weight has to be moved.");
+    section
 }
 
 /// Marginal standard deviations against each other.
@@ -86,43 +86,41 @@ fn deviations(comparison: &Comparison) -> String {
     let axis = |name: &str| Axis::log(format!("standard deviation, {name}"));
     Chart::new("Standard deviation of every weight", axis(reference), axis(other))
         .reference(Reference::curve(vec![(ends.0, ends.0), (ends.1, ends.1)], "equal"))
-        .series(Series::scatter(other.as_str(), points))
+        .series(Series::scatter(other.as_str(), points).style(Style::named(comparison.other().method, 0)))
         .to_svg()
 }
 
-fn differences(report: &mut Report, comparison: &Comparison, scores: &[ScorePair]) {
+fn differences(comparison: &Comparison, scores: &[ScorePair]) -> Section {
     let percent = 100.0 * comparison.level;
     let data = comparison.data.as_deref().unwrap_or_default();
     let intro = format!(
         "On {data}. The difference has a {percent:.0} % bootstrap interval over the rows; with 0 inside it may be chance."
     );
-    report.section("Predictions", intro);
     let [a, b] = &comparison.sides;
-    let mut columns = [&a.label, &b.label].map(Column::new).to_vec();
-    columns.extend(["difference", "from", "to"].map(Column::new));
-    columns.push(Column::new("meaning"));
-    let mut table = Table::new("score", columns);
-    for ScorePair { kind, values, difference } in scores {
+    let columns = [a.label.as_str(), b.label.as_str(), "difference", "from", "to", "meaning"];
+    let row = |ScorePair { kind, values, difference }: &ScorePair| {
         let Interval { estimate, low, high, .. } = *difference;
-        let mut cells: Vec<Cell> =
-            [values[0], values[1], estimate, low, high].map(|v| Cell::Text(format!("{v:.4}"))).to_vec();
+        let mut cells = [values[0], values[1], estimate, low, high].map(|v| format!("{v:.4}")).to_vec();
         cells.push(kind.meaning.into());
-        table.row(kind.name, cells);
-    }
-    report.table(&table, "Predictive scores.");
+        (kind.name, cells)
+    };
+    let mut section = Section::new("Predictions", intro);
+    section.table(Table::new("score", columns).rows(scores.iter().map(row)).caption("Predictive scores."));
+    section
 }
 
-fn settings(report: &mut Report, comparison: &Comparison) {
+fn settings(comparison: &Comparison) -> Section {
     let place = |i: usize| {
         let place = &comparison.sides[i].place;
         format!("{} of {}", place.set, place.posterior.display())
     };
-    report.section("Settings", "");
-    report.metadata([
+    let mut section = Section::new("Settings", "");
+    section.metadata([
         ("riemla", env!("CARGO_PKG_VERSION").to_string()),
         ("A", place(0)),
         ("B", place(1)),
         ("reference", ["A", "B"][comparison.reference].to_string()),
         ("data", comparison.data.clone().unwrap_or_else(|| "none".into())),
     ]);
+    section
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::side::{Importance, Side, mean};
 use crate::report::aligned;
-use crate::workflow::scores::ScoreKind;
+use crate::scores::ScoreKind;
 
 /// One score of both sets.
 #[derive(Debug, Clone)]

@@ -9,11 +9,11 @@ use riemla::predict::Prediction;
 use riemla_files::{RunConfig, SavedPosterior};
 
 use super::Place;
+use crate::scores::decoded_targets;
 use crate::workflow::draws::{DrawnSet, assembled, drawn};
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::predictor::{Predictor, ROWS};
 use crate::workflow::sample::{loss_of, read_posterior};
-use crate::workflow::scores::decoded_targets;
 
 /// A set of draws as it was read.
 pub(super) struct Loaded {

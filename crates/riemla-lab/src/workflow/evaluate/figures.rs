@@ -1,13 +1,12 @@
 //! The drawings of an evaluation.
 
 use riemla::data::Targets;
-use riemla::predict::{ClassPrediction, Prediction};
-use riemla::score;
+use riemla::predict::Prediction;
 
 use super::ood::doubts;
 use super::result::{Evaluation, MethodResult, short};
-use crate::plot::{Axis, Chart, Histogram, Reference, ReliabilityBin, ReliabilityDiagram, Series};
-use crate::workflow::scores::{BINS, coverage};
+use crate::plot::{Axis, Chart, Histogram, Reference, ReliabilityDiagram, Series, Style};
+use crate::scores::{Scorer, coverage};
 
 /// Points of a cloud: more are a blot.
 const MOST_POINTS: usize = 300;
@@ -17,18 +16,12 @@ pub(super) type Figure = (String, String);
 
 /// Confidence against accuracy of every method.
 pub(super) fn reliability(evaluation: &Evaluation) -> riemla::Result<Vec<Figure>> {
-    let Targets::Classes(labels) = &evaluation.targets else { return Ok(Vec::new()) };
-    let diagram = |(method, p): (&MethodResult, &ClassPrediction)| {
-        let bins = score::reliability_bins(&p.probabilities, p.classes, labels, BINS)?;
-        let bin = |b: &score::ReliabilityBin| ReliabilityBin {
-            confidence: b.confidence,
-            accuracy: b.accuracy,
-            count: b.count,
-        };
-        let diagram = ReliabilityDiagram::new(&method.name, bins.iter().map(bin).collect());
+    let diagram = |method: &MethodResult| {
+        let bins = Scorer::default().reliability(&method.prediction, &evaluation.targets)?;
+        let diagram = ReliabilityDiagram::new(&method.name, bins).style(Style::method(method.method));
         Ok((diagram.to_svg(), diagram.caption()))
     };
-    let classes = evaluation.methods.iter().filter_map(|method| Some((method, method.prediction.classes()?)));
+    let classes = evaluation.methods.iter().filter(|method| method.prediction.classes().is_some());
     classes.map(diagram).collect()
 }
 
@@ -44,7 +37,8 @@ pub(super) fn coverage_chart(evaluation: &Evaluation) -> Option<Figure> {
         let variance = p.variance();
         let levels = (1..20).map(|i| f64::from(i) / 20.0).chain([0.99]);
         let points = levels.map(|level| (level, coverage(&p.mean, &variance, values, level)));
-        chart = chart.series(Series::line(&method.name, points.collect()));
+        chart =
+            chart.series(Series::line(&method.name, points.collect()).style(Style::method(method.method)));
     }
     let caption = "Below the diagonal a method is too sure of itself, above it not sure enough.";
     Some((chart.to_svg(), caption.into()))
@@ -63,7 +57,7 @@ pub(super) fn predicted(evaluation: &Evaluation) -> Option<Figure> {
     let errors: Vec<f64> = rows().map(|i| 1.96 * std[i]).collect();
     let chart = Chart::new(&method.name, Axis::linear("true value"), Axis::linear("predicted value"))
         .reference(Reference::curve(vec![(low, low), (high, high)], "equal"))
-        .series(Series::scatter(&method.name, points).errors(&errors));
+        .series(Series::scatter(&method.name, points).errors(&errors).style(Style::method(method.method)));
     Some((chart.to_svg(), format!("Predictions of {} with their 95 % intervals.", method.name)))
 }
 
@@ -102,7 +96,7 @@ pub(super) fn roc(evaluation: &Evaluation, which: usize) -> Option<Figure> {
         let last = other.curve.last().into_iter();
         let thinned = other.curve.iter().step_by(stride).chain(last);
         let points = thinned.map(|p| (p.false_positive_rate, p.true_positive_rate)).collect();
-        chart = chart.series(Series::line(&method.name, points));
+        chart = chart.series(Series::line(&method.name, points).style(Style::method(method.method)));
     }
     Some((
         chart.to_svg(),

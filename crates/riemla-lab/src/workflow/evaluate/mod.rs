@@ -12,26 +12,23 @@ mod result;
 use std::path::Path;
 
 use riemla::data::Dataset;
-use riemla::posterior::Method;
 use riemla::predict::{Prediction, Temperature, TemperatureStatus, fit_temperature};
 use riemla::score::Bootstrap;
 use riemla_files::SavedPosterior;
 
-use super::draws::{predictor, set_names};
+use super::draws::{DrawnSet, assembled, drawn, set_names};
 use super::error::{Result, WorkflowError};
 use super::held_out::too_few;
 use super::input::DataFiles;
 use super::predictor::{Predictor, decoded};
 use super::sample::read_posterior;
-use super::scores::{decoded_targets, kinds};
+use crate::method::MethodName;
+use crate::scores::{ScoreKind, Scorer, decoded_targets, kinds, proper};
 use crate::watch::Watch;
 
 pub use ood::OodResult;
 pub use report::report;
 pub use result::{Evaluation, MethodResult};
-
-/// Name of the trained weights with a temperature.
-pub const TEMPERATURE: &str = "map-temperature";
 
 /// What is asked of an evaluation.
 #[derive(Debug, Clone)]
@@ -57,27 +54,27 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
     let others = config.ood.iter().map(|files| files.inputs(&saved.model, &mut notes));
     let others = others.collect::<Result<Vec<_>>>()?;
     let predictors = predictors(directory, &saved, config, &mut notes)?;
-    let targets = decoded_targets(data.targets(), predictors[0].1.scale());
+    let targets = decoded_targets(data.targets(), predictors[0].2.scale());
+    let scorer = Scorer::default();
     let mut methods: Vec<MethodResult> = Vec::new();
-    for (name, way) in &predictors {
+    for (name, method, way) in &predictors {
         watch.begin(&format!("predicting with {name}"), 0);
         let prediction = way.predict(data.inputs())?;
         watch.begin(&format!("scoring {name}"), 0);
-        let interval =
-            |kind: &super::scores::ScoreKind| kind.interval(&prediction, &targets, &config.bootstrap);
+        let interval = |kind: &ScoreKind| scorer.interval(kind, &prediction, &targets, &config.bootstrap);
         let scores = kinds(&targets).iter().map(interval).collect::<riemla::Result<_>>()?;
-        let proper = &kinds(&targets)[1];
         let base = methods.first().map(|map| &map.prediction);
-        let gain =
-            base.map(|map| proper.difference((&prediction, map), &targets, &config.bootstrap)).transpose()?;
+        let gain = |map| scorer.difference(proper(&targets), (&prediction, map), &targets, &config.bootstrap);
+        let gain = base.map(gain).transpose()?;
         let mut ood = Vec::new();
         for (files, inputs) in config.ood.iter().zip(&others) {
             let name = files.data.display().to_string();
             ood.push(OodResult::new(name, &prediction, &way.predict(inputs)?, &config.bootstrap)?);
         }
-        methods.push(MethodResult { name: name.clone(), draws: way.draws(), scores, gain, prediction, ood });
+        let (name, method, draws) = (name.clone(), *method, way.draws());
+        methods.push(MethodResult { name, method, draws, scores, gain, prediction, ood });
     }
-    let temperature = predictors.iter().find_map(|(_, way)| way.temperature());
+    let temperature = predictors.iter().find_map(|(_, _, way)| way.temperature());
     Ok(Evaluation {
         posterior: directory.display().to_string(),
         data: config.data.data.display().to_string(),
@@ -138,7 +135,7 @@ fn predictors(
     saved: &SavedPosterior,
     config: &EvaluateConfig,
     notes: &mut Vec<String>,
-) -> Result<Vec<(String, Way)>> {
+) -> Result<Vec<(String, MethodName, Way)>> {
     let there = set_names(directory)?;
     let sets = if config.sets.is_empty() { there } else { config.sets.clone() };
     if sets.is_empty() {
@@ -147,17 +144,21 @@ fn predictors(
             directory.display()
         ));
     }
-    let map = predictor(saved, directory, Method::Map.name())?;
-    let mut all = vec![(Method::Map.name().to_string(), Way::Draws(map.clone()))];
+    let of_set = |name: &str| -> Result<(String, MethodName, Predictor)> {
+        let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
+        Ok((name.into(), (&config).into(), assembled(saved, &config, thetas)?))
+    };
+    let (name, method, map) = of_set(MethodName::Map.name())?;
+    let mut all = vec![(name, method, Way::Draws(map.clone()))];
     if let Some(temperature) = temperature(&map, held_out(saved, config, notes)?, notes)? {
-        all.push((TEMPERATURE.into(), Way::Temperature(map, temperature)));
+        let method = MethodName::MapTemperature;
+        all.push((method.name().into(), method, Way::Temperature(map, temperature)));
     }
-    for name in [Method::La.name(), Method::LinLa.name()] {
-        all.push((name.into(), Way::Draws(predictor(saved, directory, name)?)));
-    }
-    for name in sets.iter().filter(|name| ![Method::La.name(), Method::LinLa.name()].contains(&name.as_str()))
-    {
-        all.push((name.clone(), Way::Draws(predictor(saved, directory, name)?)));
+    let cheap = [MethodName::La.name(), MethodName::LinLa.name()];
+    let others = sets.iter().map(String::as_str).filter(|name| !cheap.contains(name));
+    for name in cheap.into_iter().chain(others) {
+        let (name, method, predictor) = of_set(name)?;
+        all.push((name, method, Way::Draws(predictor)));
     }
     Ok(all)
 }

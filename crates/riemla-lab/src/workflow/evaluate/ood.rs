@@ -1,8 +1,10 @@
 //! Whether data of another kind are told apart by the doubt of the predictions.
 
 use riemla::predict::Prediction;
-use riemla::score::{Bootstrap, Interval, RocPoint, auroc, max_probabilities, roc_curve};
+use riemla::score::{Bootstrap, Interval, RocPoint, auroc, roc_curve};
 use serde::Serialize;
+
+use crate::scores::Doubts;
 
 /// How well one method recognises one other kind of data.
 #[derive(Debug, Clone, Serialize)]
@@ -30,13 +32,11 @@ impl OodResult {
         other: &Prediction,
         bootstrap: &Bootstrap,
     ) -> riemla::Result<Self> {
-        let (inside, outside) = (confidence_doubts(known)?, confidence_doubts(other)?);
-        let entropy = match (known, other) {
-            (Prediction::Classes(known), Prediction::Classes(other)) => {
-                Some(interval(&known.entropy, &other.entropy, bootstrap)?)
-            }
-            _ => None,
-        };
+        let (inside, outside) = (Doubts::of(known)?, Doubts::of(other)?);
+        let entropies = inside.entropy.zip(outside.entropy);
+        let entropy =
+            entropies.map(|(inside, outside)| interval(&inside, &outside, bootstrap)).transpose()?;
+        let (inside, outside) = (inside.confidence, outside.confidence);
         Ok(Self {
             name,
             rows: outside.len(),
@@ -53,16 +53,6 @@ pub(super) fn doubts(prediction: &Prediction) -> Vec<f64> {
     match prediction {
         Prediction::Classes(p) => p.entropy.clone(),
         Prediction::Values(p) => p.variance().iter().map(|variance| variance.sqrt()).collect(),
-    }
-}
-
-/// 1 − the largest probability, or the variance.
-fn confidence_doubts(prediction: &Prediction) -> riemla::Result<Vec<f64>> {
-    match prediction {
-        Prediction::Classes(p) => {
-            Ok(max_probabilities(&p.probabilities, p.classes)?.iter().map(|p| 1.0 - p).collect())
-        }
-        Prediction::Values(p) => Ok(p.variance()),
     }
 }
 

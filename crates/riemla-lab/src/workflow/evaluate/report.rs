@@ -1,29 +1,30 @@
 //! The evaluation as a page.
 
+use riemla::data::Targets;
 use riemla::score::Interval;
 
 use super::figures;
 use super::result::{Evaluation, MethodResult, short};
-use crate::report::{Better, Cell, Column, Report, Table};
+use crate::report::{Better, Cell, Column, Report, Section, Table};
+use crate::scores::{kinds, proper};
 use crate::workflow::error::Result;
-use crate::workflow::scores::kinds;
 
 /// The page: what to conclude first, then scores, pictures and settings.
 pub fn report(evaluation: &Evaluation) -> Result<Report> {
     let mut report = Report::new(format!("Evaluation of {}", evaluation.posterior));
-    report.section("Summary", summary(evaluation));
+    let mut first = Section::new("Summary", "");
+    first.text(summary(evaluation));
     evaluation.notes.iter().for_each(|note| {
-        report.text(format!("Note: {note}."));
+        first.text(format!("Note: {note}."));
     });
-    scores(&mut report, evaluation);
-    calibration(&mut report, evaluation)?;
-    doubt(&mut report, evaluation);
-    settings(&mut report, evaluation);
+    report.extend([
+        first,
+        scores(evaluation),
+        calibration(evaluation)?,
+        doubt(evaluation),
+        settings(evaluation),
+    ]);
     Ok(report)
-}
-
-fn proper(evaluation: &Evaluation) -> &'static str {
-    kinds(&evaluation.targets)[1].name
 }
 
 /// Who is best, and whether that could be chance.
@@ -31,7 +32,7 @@ fn summary(evaluation: &Evaluation) -> String {
     let score = |method: &&MethodResult| method.scores[1].estimate;
     let best = evaluation.methods.iter().min_by(|a, b| score(a).total_cmp(&score(b)));
     let (Some(best), Some(map)) = (best, evaluation.methods.first()) else { return String::new() };
-    let (name, rows) = (proper(evaluation), evaluation.targets.len());
+    let (name, rows) = (proper(&evaluation.targets).name, evaluation.targets.len());
     let compared = match &best.gain {
         None => "the trained weights alone (map); no other method improves on them here".to_string(),
         Some(gain) => format!(
@@ -82,7 +83,7 @@ fn recognised(evaluation: &Evaluation, which: usize) -> Option<String> {
     ))
 }
 
-fn scores(report: &mut Report, evaluation: &Evaluation) {
+fn scores(evaluation: &Evaluation) -> Section {
     let meanings = kinds(&evaluation.targets).iter().map(|kind| format!("{}: {}", kind.name, kind.meaning));
     let percent = 100.0 * evaluation.bootstrap.level;
     let intro = format!(
@@ -91,59 +92,57 @@ fn scores(report: &mut Report, evaluation: &Evaluation) {
          with an interval of its own. {}.",
         meanings.collect::<Vec<_>>().join("; ")
     );
-    report.section("Scores", intro);
     let mut columns = vec![Column::new("draws")];
     columns.extend(kinds(&evaluation.targets).iter().map(|kind| Column::new(kind.name).better(kind.better)));
-    columns.push(Column::new(format!("{} − map's", proper(evaluation))).better(Better::Lower));
-    let mut table = Table::new("method", columns);
+    columns.push(Column::new(format!("{} − map's", proper(&evaluation.targets).name)).better(Better::Lower));
+    let mut table = Table::new("method", columns).caption(format!("Scores on {}.", evaluation.data));
     for method in &evaluation.methods {
         let mut cells = vec![Cell::Text(method.draws.to_string())];
         cells.extend(method.scores.iter().chain(&method.gain).map(estimate));
         cells.resize(kinds(&evaluation.targets).len() + 2, Cell::Empty);
         table.row(&method.name, cells);
     }
-    report.table(&table, format!("Scores on {}.", evaluation.data));
+    let mut section = Section::new("Scores", intro);
+    section.table(table);
+    section
 }
 
 fn estimate(interval: &Interval) -> Cell {
     Cell::Estimate(interval.estimate, 0.5 * (interval.high - interval.low))
 }
 
-fn calibration(report: &mut Report, evaluation: &Evaluation) -> Result<()> {
-    let diagrams = figures::reliability(evaluation)?;
-    if !diagrams.is_empty() {
-        report.section(
-            "Calibration",
-            "Of all predictions made with 80 % confidence, 80 % should be right. Bars below the diagonal: too sure.",
-        );
-        report.grid(diagrams);
-    }
-    if let Some((svg, caption)) = figures::coverage_chart(evaluation) {
-        report.section("Calibration", "Of all 80 % intervals, 80 % should hold the truth.");
-        report.figure(svg, caption);
-        if let Some((svg, caption)) = figures::predicted(evaluation) {
-            report.figure(svg, caption);
+fn calibration(evaluation: &Evaluation) -> Result<Section> {
+    let intro = match &evaluation.targets {
+        Targets::Classes(_) => {
+            "Of all predictions made with 80 % confidence, 80 % should be right. Bars below the diagonal: too sure."
         }
-    }
-    Ok(())
+        Targets::Values { .. } => "Of all 80 % intervals, 80 % should hold the truth.",
+    };
+    let mut section = Section::new("Calibration", intro);
+    section.grid(figures::reliability(evaluation)?);
+    let of_values = [figures::coverage_chart(evaluation), figures::predicted(evaluation)];
+    of_values.into_iter().flatten().for_each(|(svg, caption)| {
+        section.figure(svg, caption);
+    });
+    Ok(section)
 }
 
-fn doubt(report: &mut Report, evaluation: &Evaluation) {
+fn doubt(evaluation: &Evaluation) -> Section {
     let others = evaluation.methods.first().map_or(0, |method| method.ood.len());
     let intro = if others > 0 {
         "How unsure the predictions are of the test data, and of data of another kind, which should be far to the right."
     } else {
         "How unsure the predictions are. Data of another kind (--ood) would show whether they are recognised."
     };
-    report.section("When not to trust a prediction", intro);
-    report.grid(figures::uncertainty(evaluation));
-    if others == 0 {
-        return;
+    let mut section = Section::new("When not to trust a prediction", intro);
+    section.grid(figures::uncertainty(evaluation));
+    if others > 0 {
+        (0..others).filter_map(|which| figures::roc(evaluation, which)).for_each(|(svg, caption)| {
+            section.figure(svg, caption);
+        });
+        section.table(ood_table(evaluation));
     }
-    (0..others).filter_map(|which| figures::roc(evaluation, which)).for_each(|(svg, caption)| {
-        report.figure(svg, caption);
-    });
-    report.table(&ood_table(evaluation), "Area under the ROC curve: 1 is perfect, 0.5 is chance.");
+    section
 }
 
 fn ood_table(evaluation: &Evaluation) -> Table {
@@ -156,19 +155,20 @@ fn ood_table(evaluation: &Evaluation) -> Table {
             columns.push(Column::new(format!("{}, entropy", short(&other.name))).better(Better::Higher));
         }
     }
-    let mut table = Table::new("method", columns);
-    for method in &evaluation.methods {
+    let row = |method: &MethodResult| {
         let cells = method.ood.iter().flat_map(|other| [Some(&other.auroc), other.auroc_entropy.as_ref()]);
-        table.row(&method.name, cells.flatten().map(estimate).collect());
-    }
-    table
+        (method.name.clone(), cells.flatten().map(estimate).collect())
+    };
+    Table::new("method", columns)
+        .rows(evaluation.methods.iter().map(row))
+        .caption("Area under the ROC curve: 1 is perfect, 0.5 is chance.")
 }
 
-fn settings(report: &mut Report, evaluation: &Evaluation) {
+fn settings(evaluation: &Evaluation) -> Section {
     let temperature = evaluation.temperature.map_or("none".into(), |t| format!("{:.4}", t.temperature));
     let bootstrap = &evaluation.bootstrap;
-    report.section("Settings", "");
-    report.metadata([
+    let mut section = Section::new("Settings", "");
+    section.metadata([
         ("riemla", env!("CARGO_PKG_VERSION").to_string()),
         ("posterior", evaluation.posterior.clone()),
         ("data", evaluation.data.clone()),
@@ -176,4 +176,5 @@ fn settings(report: &mut Report, evaluation: &Evaluation) {
         ("temperature of map-temperature", temperature),
         ("bootstrap", format!("{} resamples, seed {}", bootstrap.resamples, bootstrap.seed)),
     ]);
+    section
 }

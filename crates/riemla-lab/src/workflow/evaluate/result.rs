@@ -7,14 +7,17 @@ use riemla_files::Model;
 use serde_json::{Value, json};
 
 use super::ood::OodResult;
+use crate::method::MethodName;
 use crate::report::aligned;
-use crate::workflow::scores::kinds;
+use crate::scores::kinds;
 
 /// One way to predict and its scores.
 #[derive(Debug, Clone)]
 pub struct MethodResult {
-    /// Its name.
+    /// Its name: that of the set of draws.
     pub name: String,
+    /// Its method.
+    pub method: MethodName,
     /// Weights that predictions average over.
     pub draws: usize,
     /// Scores in the order of [`kinds`].

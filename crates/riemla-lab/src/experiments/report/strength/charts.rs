@@ -1,6 +1,9 @@
 //! Scores and virial ratios against the strength, with what the rules chose.
 
+use riemla::posterior::MetricChoice;
+
 use super::super::super::{MethodName, PriorName, Setting};
+use super::super::unique;
 use super::lines::{Line, find, settings};
 use crate::plot::{Axis, Chart, Color, Marker, Reference, Series, Style};
 
@@ -11,13 +14,7 @@ const WIDE: f64 = 5.0;
 
 /// Two charts per problem and prior.
 pub fn charts(lines: &[Line]) -> Vec<(String, String)> {
-    let mut seen: Vec<(&str, PriorName)> = Vec::new();
-    for line in lines {
-        let pair = (line.place.problem.as_str(), line.place.prior);
-        if !seen.contains(&pair) {
-            seen.push(pair);
-        }
-    }
+    let seen = unique(lines.iter().map(|line| (line.place.problem.as_str(), line.place.prior)));
     let both = |(problem, prior): (&str, PriorName)| {
         let here: Vec<Line> = lines
             .iter()
@@ -62,18 +59,18 @@ fn with_series(mut chart: Chart, lines: &[Line], y: impl Fn(&Line) -> Option<(f6
         };
         settings.iter().filter_map(point).collect()
     };
-    let mut metrics: Vec<&str> = given.iter().map(|setting| setting.metric_name()).collect();
+    let mut metrics: Vec<MetricChoice> = given.iter().map(|setting| setting.metric()).collect();
     metrics.dedup();
     for metric in metrics {
-        let given: Vec<Setting> = given.iter().copied().filter(|s| s.metric_name() == metric).collect();
+        let given: Vec<Setting> = given.iter().copied().filter(|s| s.metric() == metric).collect();
         for method in methods() {
             let points = of(method, &given);
             if points.is_empty() {
                 continue;
             }
-            let name =
-                if metric == "loss" { method.name().into() } else { format!("{}, {metric}", method.name()) };
-            let style = Style { dashed: metric != "loss", ..Style::named(method.name(), 0) };
+            let of_loss = metric == MetricChoice::Loss;
+            let name = if of_loss { method.name().into() } else { format!("{method}, preconditioned") };
+            let style = Style { dashed: !of_loss, ..Style::method(method) };
             let errors: Vec<f64> = points.iter().map(|p| p.2).collect();
             let points = points.into_iter().map(|p| (p.0, p.1)).collect();
             chart = chart.series(Series::line(name, points).errors(&errors).style(style));

@@ -2,6 +2,7 @@
 
 use super::super::super::{MethodName, PriorName, ResultRow, RunRecord, Setting};
 use super::super::numbers::Number;
+use super::super::unique;
 
 /// A posterior, whatever its setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,13 +81,8 @@ fn line(row: &ResultRow, records: &[&RunRecord]) -> Line {
 
 /// The places of lines with geodesics, in order.
 pub fn places(lines: &[Line]) -> Vec<Place> {
-    let mut places: Vec<Place> = Vec::new();
-    for line in lines.iter().filter(|line| line.place.method.is_riemannian()) {
-        if !places.contains(&line.place) {
-            places.push(line.place.clone());
-        }
-    }
-    places
+    let curved = lines.iter().filter(|line| line.place.method.is_riemannian());
+    unique(curved.map(|line| &line.place)).into_iter().cloned().collect()
 }
 
 /// The settings of lines with geodesics, in order: given strengths first, then all others.
@@ -95,7 +91,7 @@ pub fn settings(lines: &[Line]) -> (Vec<Setting>, Vec<Setting>) {
     let mut all: Vec<Setting> = curved.map(|line| line.setting).collect();
     all.sort_unstable();
     all.dedup();
-    all.into_iter().partition(|setting| setting.rule().is_some_and(|rule| rule.fixed().is_some()))
+    all.into_iter().partition(|setting| setting.given_strength().is_some())
 }
 
 /// The line of a place and setting.

@@ -7,7 +7,7 @@ mod summary;
 mod tests;
 
 use super::super::{Experiment, ResultRow, RunRecord};
-use super::document::{Block, Section};
+use crate::report::Section;
 
 const INTRO: &str = "\
 Lines go through given strengths a; marks are the strengths that rules found. All settings share the trained \
@@ -21,10 +21,8 @@ pub fn section(experiment: &Experiment, rows: &[ResultRow], records: &[RunRecord
     let verdicts = summary::verdicts(&lines, &places);
     let intro = format!("{}\n\n{INTRO}", experiment.about.trim());
     let mut section = Section::new(experiment.title.clone(), intro);
-    section.push(Block::Text(summary::words(&verdicts, places.len())));
-    section.push(Block::Table(summary::table(&verdicts, places.len())));
-    section.push(Block::Table(summary::winners(&lines)));
-    section.push(Block::Figures(charts::charts(&lines)));
-    section.push(Block::Table(summary::details(&lines)));
+    section.text(summary::words(&verdicts, places.len()));
+    section.table(summary::table(&verdicts, places.len())).table(summary::winners(&lines));
+    section.grid(charts::charts(&lines)).table(summary::details(&lines));
     section
 }

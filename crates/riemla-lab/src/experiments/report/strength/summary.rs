@@ -1,10 +1,10 @@
 //! Which rule wins where, from the numbers alone.
 
 use super::super::super::Setting;
-use super::super::document::TextTable;
 use super::super::numbers::{Number, shown};
 use super::lines::{Line, Place, find, places, settings};
 use crate::experiments::results::mean_and_error;
+use crate::report::{Table, decimals};
 
 /// What a setting is like over all places that have every setting.
 pub struct Verdict {
@@ -72,16 +72,16 @@ fn lowest(lines: &[Line], place: &Place, among: impl Fn(Setting) -> bool) -> f64
 }
 
 /// The verdicts as a table.
-pub fn table(verdicts: &[Verdict], places: usize) -> TextTable {
+pub fn table(verdicts: &[Verdict], places: usize) -> Table {
     let row = |v: &Verdict| {
-        let rule = v.setting.rule().is_none_or(|rule| rule.fixed().is_none());
+        let rule = v.setting.given_strength().is_none();
         let cells = vec![
             if rule { v.wins.to_string() } else { "–".into() },
             shown("nll", Number { mean: v.excess.0, error: v.excess.1 }),
             format!("{:.3}", v.worst),
             format!("{:.2}", v.virial),
             format!("{:.0}", v.gradients),
-            v.search.map_or("–".into(), |draws| format!("{draws:.1}")),
+            decimals(v.search, 1),
             if v.converged.1 == 0 { "–".into() } else { format!("{} of {}", v.converged.0, v.converged.1) },
         ];
         (v.setting.name(), cells)
@@ -95,22 +95,16 @@ pub fn table(verdicts: &[Verdict], places: usize) -> TextTable {
         "search, in draws",
         "converged",
     ];
-    TextTable {
-        corner: "setting".into(),
-        columns: columns.map(String::from).into(),
-        rows: verdicts.iter().map(row).collect(),
-        caption: format!(
-            "Over {places} posteriors (problem, prior, method) that have all settings. Wins: lowest test NLL \
-             among the settings that are no given number. Above the lowest: of all settings, given numbers \
-             too. Gradients: geometric \
-             mean. Converged: searches that met their condition."
-        ),
-    }
+    Table::new("setting", columns).rows(verdicts.iter().map(row)).caption(format!(
+        "Over {places} posteriors (problem, prior, method) that have all settings. Wins: lowest test NLL \
+         among the settings that are no given number. Above the lowest: of all settings, given numbers \
+         too. Gradients: geometric mean. Converged: searches that met their condition."
+    ))
 }
 
 /// The same in words.
 pub fn words(verdicts: &[Verdict], places: usize) -> String {
-    let rules = || verdicts.iter().filter(|v| v.setting.rule().is_none_or(|rule| rule.fixed().is_none()));
+    let rules = || verdicts.iter().filter(|v| v.setting.given_strength().is_none());
     let best = |score: &dyn Fn(&Verdict) -> f64| rules().min_by(|a, b| score(a).total_cmp(&score(b)));
     let Some((wins, mean)) = best(&|v| -(v.wins as f64)).zip(best(&|v| v.excess.0)) else {
         return String::new();
@@ -126,7 +120,7 @@ pub fn words(verdicts: &[Verdict], places: usize) -> String {
 }
 
 /// The lowest NLL of each place: which rule has it, and which given number.
-pub fn winners(lines: &[Line]) -> TextTable {
+pub fn winners(lines: &[Line]) -> Table {
     let (given, others) = settings(lines);
     let best = |place: &Place, among: &[Setting]| {
         let here = among.iter().filter_map(|setting| find(lines, place, *setting));
@@ -143,35 +137,27 @@ pub fn winners(lines: &[Line]) -> TextTable {
     };
     let mut columns = vec!["best rule".to_string(), "best given strength".into()];
     columns.extend(others.iter().map(|setting| setting.name()));
-    let rows = places(lines).iter().map(row).collect();
-    TextTable { corner: "posterior".into(), columns, rows, caption: "Test NLL by rule.".into() }
+    Table::new("posterior", columns).rows(places(lines).iter().map(row)).caption("Test NLL by rule.")
 }
 
 /// All that the rules did.
-pub fn details(lines: &[Line]) -> TextTable {
+pub fn details(lines: &[Line]) -> Table {
     let (_, others) = settings(lines);
-    let text = |value: Option<f64>, digits: usize| value.map_or("–".into(), |v| format!("{v:.digits$}"));
     let row = |line: &Line| {
         let name = format!("{}, {}", line.place.name(), line.setting);
         let cells = vec![
-            text(line.strength, 4),
+            decimals(line.strength, 4),
             shown("nll", line.nll),
-            text(line.virial, 2),
-            text(line.gradients, 0),
-            text(line.search, 1),
+            decimals(line.virial, 2),
+            decimals(line.gradients, 0),
+            decimals(line.search, 1),
         ];
         (name, cells)
     };
     let rules = lines.iter().filter(|line| others.contains(&line.setting));
-    TextTable {
-        corner: "posterior and rule".into(),
-        columns: ["strength", "NLL", "virial ratio", "gradients per draw", "search, in draws"]
-            .map(String::from)
-            .into(),
-        rows: rules.map(row).collect(),
-        caption:
-            "Means over seeds. The search is given in draws: its gradients divided by those of a draw at \
-                  the strength it found."
-                .into(),
-    }
+    let columns = ["strength", "NLL", "virial ratio", "gradients per draw", "search, in draws"];
+    Table::new("posterior and rule", columns).rows(rules.map(row)).caption(
+        "Means over seeds. The search is given in draws: its gradients divided by those of a draw at \
+         the strength it found.",
+    )
 }

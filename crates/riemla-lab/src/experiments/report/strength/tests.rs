@@ -4,11 +4,12 @@ use super::super::super::{MethodName, PriorName, Setting};
 use super::super::numbers::Number;
 use super::lines::{Line, Place};
 use super::summary::{complete, details, table, verdicts, winners, words};
+use crate::report::Cell;
 
 fn line(problem: &str, setting: &str, nll: f64, virial: f64) -> Line {
     let (prior, method) = (PriorName::Fixed, MethodName::RiemLa);
     let setting: Setting = setting.parse().expect("a setting");
-    let rule = setting.rule().is_some_and(|rule| rule.fixed().is_none());
+    let rule = setting.given_strength().is_none();
     Line {
         place: Place { problem: problem.into(), prior, method },
         setting,
@@ -57,15 +58,15 @@ fn verdicts_count_only_what_has_all_settings() {
     assert!(said.contains("Lowest on average: virial (+0.025"), "{said}");
     assert!(said.contains("Least bad at its worst: loss-rise (+0.040)"), "{said}");
     let table = table(&verdicts, 2);
-    assert_eq!(table.rows[2].1[0], "–", "a given number does not compete");
+    assert_eq!(table.rows[2].1[0], "–".into(), "a given number does not compete");
 }
 
 #[test]
 fn every_posterior_has_a_row_and_its_winner() {
     let lines = lines();
     let winners = winners(&lines);
-    let best: Vec<&str> = winners.rows.iter().map(|(_, cells)| cells[0].as_str()).collect();
-    assert_eq!(best, ["loss-rise: 0.320", "virial: 0.600", "virial: 0.010"]);
-    assert_eq!(winners.rows[2].1, ["virial: 0.010", "a=0.1: 0.100", "0.010", "–"]);
+    let best: Vec<Cell> = winners.rows.iter().map(|(_, cells)| cells[0].clone()).collect();
+    assert_eq!(best, ["loss-rise: 0.320", "virial: 0.600", "virial: 0.010"].map(Cell::from));
+    assert_eq!(winners.rows[2].1, ["virial: 0.010", "a=0.1: 0.100", "0.010", "–"].map(Cell::from));
     assert_eq!(details(&lines).rows.len(), 5, "rules only");
 }

@@ -3,8 +3,8 @@
 use riemla::compare::{marginals, wasserstein_null};
 use serde::{Deserialize, Serialize};
 
+use super::super::Result;
 use super::target::Target;
-use crate::experiments::Result;
 
 /// Distances of draws from the truth.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -38,16 +38,16 @@ impl Truth {
     }
 
     /// How far draws are.
-    pub fn distances(&self, target: &dyn Target, thetas: &[Vec<f64>], linearized: bool) -> Result<Distances> {
-        let (draws, truth) = (slices(thetas), slices(&self.thetas));
-        let found = marginals(&draws, &truth)?;
+    pub fn distances(&self, target: &dyn Target, draws: &[&[f64]], linearized: bool) -> Result<Distances> {
+        let truth = slices(&self.thetas);
+        let found = marginals(draws, &truth)?;
         let mut distances = Distances {
             weights: finite(mean(&found.wasserstein)),
             weights_null: wasserstein_null(&truth, draws.len())?,
             deviation_ratio: finite(median(found.ratios())),
             ..Distances::default()
         };
-        let own = target.functions(&draws, linearized)?;
+        let own = target.functions(draws, linearized)?;
         if let (Some(own), Some(reference)) = (&own, &self.functions) {
             let (own, reference) = (slices(own), slices(reference));
             distances.functions = finite(pooled(&own, &reference)?);

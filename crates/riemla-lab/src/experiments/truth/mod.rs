@@ -1,25 +1,25 @@
 //! Every method against the truth: exact draws of densities in the plane, Markov chains for networks.
+//!
+//! An experiment with a `[truth]` is run by the same engine as the others ([`super::run`]); only what its
+//! cells are judged by is here.
 
+mod against;
 mod chains;
-mod contender;
 mod density;
 mod distance;
 mod figures;
 mod network;
 mod plan;
 mod plane;
-mod record;
 mod report;
-mod run;
 mod target;
 #[cfg(test)]
 mod tests;
 
+pub use against::{Against, TruthNumbers};
 pub use chains::ChainSummary;
-pub use contender::Contender;
 pub use density::Density;
 pub use distance::Distances;
-pub use plan::{ChainPlan, QuickTruth, TruthPlan};
-pub use record::{TruthRecord, TruthRecords, truth_csv};
-pub use report::{has_truth, write_truth_report};
-pub use run::{TruthRequest, run};
+pub use plan::{ChainPlan, TruthPlan};
+pub use plane::Plane;
+pub use report::{sections, truth_csv};

@@ -1,12 +1,13 @@
 //! Markov chains of a target, and whether they can be trusted.
 
 use riemla::Control;
-use riemla::reference::{Chains, Convergence, nuts};
+use riemla::reference::{Chains, Convergence, Reference, nuts};
 use serde::{Deserialize, Serialize};
 
+use super::super::cell::{Drawn, Wanted, keep};
+use super::super::{ExperimentError, Result};
 use super::plan::ChainPlan;
-use super::target::{Drawn, Target, Wanted};
-use crate::experiments::{ExperimentError, Result};
+use super::target::Target;
 
 /// How chains ended.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -24,12 +25,14 @@ pub struct ChainSummary {
     pub divergences: usize,
     /// Gradients before the draws.
     pub warmup_gradients: u64,
+    /// Gradients of the draws.
+    pub gradients: u64,
     /// Whether R-hat and effective sample sizes keep their limits.
     pub converged: bool,
 }
 
-/// Runs chains; those of one follow those of another.
-pub fn run(target: &dyn Target, plan: &ChainPlan, wanted: &Wanted<'_>) -> Result<(Drawn, ChainSummary)> {
+/// Runs chains; draws of one follow those of another.
+pub fn run(target: &dyn Target, plan: &ChainPlan, wanted: &Wanted<'_>) -> Result<Drawn> {
     let objective = target.objective(false)?;
     let starts: Vec<Vec<f64>> = (0..plan.chains as u64).map(|c| target.start(wanted.seed, c)).collect();
     let control = Control::default().stopping(wanted.stop);
@@ -38,10 +41,12 @@ pub fn run(target: &dyn Target, plan: &ChainPlan, wanted: &Wanted<'_>) -> Result
         return Err(ExperimentError::Interrupted);
     }
     let summary = summary(target, &chains)?;
-    let warmup = chains.chains.iter().map(|chain| chain.warmup_gradients).sum::<u64>();
-    let gradients = chains.transitions().map(|step| step.gradients).sum::<u64>() + warmup;
     let thetas = chains.chains.into_iter().flat_map(|chain| chain.draws).collect();
-    Ok((Drawn::of_gradients(thetas, gradients as usize), summary))
+    let drawn = Drawn {
+        chains: Some(summary),
+        ..Drawn::of_gradients(thetas, (summary.gradients + summary.warmup_gradients) as usize)
+    };
+    keep(wanted, Reference::Nuts(plan.nuts()).into(), target.center().len(), drawn)
 }
 
 fn summary(target: &dyn Target, chains: &Chains) -> Result<ChainSummary> {
@@ -63,6 +68,7 @@ fn summary(target: &dyn Target, chains: &Chains) -> Result<ChainSummary> {
         weights_r_hat: finite(weights.r_hat),
         divergences: chains.divergences(),
         warmup_gradients: chains.chains.iter().map(|chain| chain.warmup_gradients).sum(),
+        gradients: chains.transitions().map(|step| step.gradients).sum(),
         converged: judged.is_good(),
     })
 }

@@ -1,68 +1,29 @@
 //! The posterior of a network as a target: trained to a mode, prior and noise given.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use riemla::Control;
-use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
-use riemla::posterior::{Method, Posterior, PosteriorConfig};
 use riemla::random::{Purpose, stream};
-use riemla::reference::{Ensemble, Swag, swag};
+use riemla::reference::{Ensemble, Reference, Swag, swag};
 
-use super::contender::Contender;
-use super::target::{Drawn, Target, Wanted};
-use crate::datasets::DataDirs;
-use crate::experiments::fit::{self, Fit};
-use crate::experiments::rows::{Rows, data_of, rows};
-use crate::experiments::score::Predictor;
-use crate::experiments::{ExperimentError, Problem, Result};
-use crate::setting::Number;
-use crate::watch::Watch;
+use super::super::cell::{self, Drawn, Wanted, keep};
+use super::super::fitted::Fitted;
+use super::super::record::{CellKey, MadeFrom, ModelSummary};
+use super::super::{ExperimentError, MethodName, Result};
+use super::target::Target;
+use crate::scores::{Scorer, proper};
 
 /// Test rows whose predictions are compared.
 const ROWS: usize = 100;
 
-/// A trained network with its posterior.
-pub struct NetworkTarget {
-    problem: Problem,
-    rows: Rows,
-    fit: Fit,
-    laplace: Arc<Laplace>,
-}
-
-impl NetworkTarget {
-    /// Trains, or takes the weights from disk, and fits the Laplace approximation.
-    pub fn new(
-        problem: &Problem,
-        (out, data): (&Path, &DataDirs),
-        wanted: &Wanted<'_>,
-        watch: &dyn Watch,
-    ) -> Result<Self> {
-        let rows = rows(problem, &data_of(problem, data)?, wanted.seed)?;
-        let fit = fit::fit(out, problem, &rows, wanted.seed, wanted.stop, watch)?;
-        let config = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
-        let laplace = Arc::new(Laplace::fit(&fit.loss, &fit.theta, &config, Control::default())?);
-        Ok(Self { problem: problem.clone(), rows, fit, laplace })
-    }
-
-    fn sample(&self, config: PosteriorConfig, held_out: bool, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        let posterior = Posterior::of_network(&self.fit.loss, &self.laplace, config)?;
-        let posterior = match (&self.rows.validation, held_out) {
-            (Some(rows), true) => posterior.with_held_out(rows.clone())?,
-            (None, true) => return Ok(None),
-            (_, false) => posterior,
-        };
-        Drawn::of_posterior(&posterior, wanted).map(Some)
-    }
-
-    /// None if the learning rate is too large for the loss.
-    fn swag(&self, rate: Option<Number>, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
+impl Fitted<'_> {
+    /// No draws if a learning rate that was given is too large for the loss.
+    fn swag(&self, rate: Option<f64>, wanted: &Wanted<'_>) -> Result<Drawn> {
         let default = Swag::default();
         let config = Swag {
             batch_size: default.batch_size.min(self.rows.train.len()),
-            learning_rate: rate.map_or(default.learning_rate, Number::get),
+            learning_rate: rate.unwrap_or(default.learning_rate),
             ..default
         };
         let found = swag(
@@ -74,19 +35,22 @@ impl NetworkTarget {
         );
         let (moments, report) = match found {
             Err(riemla::Error::Stopped { .. }) => return Err(ExperimentError::Interrupted),
-            Err(riemla::Error::Range { .. }) if rate.is_some() => return Ok(None),
+            Err(error @ riemla::Error::Range { .. }) if rate.is_some() => {
+                return Ok(Drawn { unfit: Some(error.to_string()), ..Drawn::default() });
+            }
             found => found?,
         };
         let draw = |index| moments.draw(config.scale, &mut stream(wanted.seed, Purpose::Draw, index));
         // An epoch costs about what a gradient on all data costs.
         let gradients = report.iterations.min(config.epochs);
-        Ok(Some(Drawn::of_gradients((0..wanted.samples).map(draw).collect(), gradients)))
+        let drawn = Drawn::of_gradients((0..wanted.samples).map(draw).collect(), gradients);
+        keep(wanted, Reference::Swag(config).into(), self.fit.theta.len(), drawn)
     }
 
     fn ensemble(&self, wanted: &Wanted<'_>) -> Result<Drawn> {
         let ensemble = Ensemble::default();
         let (mut thetas, mut gradients) = (Vec::new(), 0);
-        for index in 0..wanted.members {
+        for index in 0..wanted.samples {
             let control = Control::default().stopping(wanted.stop);
             let member = ensemble.member(&self.fit.loss, wanted.seed, index, control)?;
             if wanted.stop.load(Ordering::Relaxed) {
@@ -95,12 +59,8 @@ impl NetworkTarget {
             gradients += ensemble.training.epochs_for(self.rows.train.len()) + member.report.iterations;
             thetas.push(member.theta);
         }
-        Ok(Drawn::of_gradients(thetas, gradients))
-    }
-
-    fn predictor<'a>(&self, thetas: &[&'a [f64]], linearized: bool) -> Result<Predictor<'a>> {
-        let method = if linearized { Method::LinLa } else { Method::La };
-        Ok(Predictor::new(&self.fit.network, &self.laplace, method, thetas.to_vec())?)
+        let drawn = Drawn::of_gradients(thetas, gradients);
+        keep(wanted, Reference::Ensemble(ensemble).into(), self.fit.theta.len(), drawn)
     }
 
     /// The inputs of the test rows that are looked at.
@@ -110,7 +70,7 @@ impl NetworkTarget {
     }
 }
 
-impl Target for NetworkTarget {
+impl Target for Fitted<'_> {
     fn objective(&self, linearized: bool) -> Result<Box<dyn Objective + '_>> {
         let loss = self.fit.loss.with(self.fit.loss.likelihood(), self.fit.loss.prior().clone())?;
         Ok(match linearized {
@@ -128,31 +88,39 @@ impl Target for NetworkTarget {
         self.fit.theta.iter().zip(tangent).map(|(center, v)| center + v).collect()
     }
 
-    fn draws(&self, wanted: &Wanted<'_>) -> Result<Option<Drawn>> {
-        match wanted.contender {
-            Contender::Straight(method) => self.sample(PosteriorConfig::new(method.method()), false, wanted),
-            Contender::Geodesics(method, setting) => {
-                self.sample(setting.config(method.method()), setting.needs_validation(), wanted)
-            }
-            Contender::Swag(rate) => self.swag(rate, wanted),
-            Contender::Ensemble => self.ensemble(wanted).map(Some),
-            Contender::Nuts => Ok(None),
+    fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
+        match key.method {
+            MethodName::Swag => self.swag(key.setting.rate(), wanted),
+            MethodName::Ensemble => self.ensemble(wanted),
+            _ => cell::draws(self.posterior(key)?, wanted),
         }
     }
 
     fn functions(&self, thetas: &[&[f64]], linearized: bool) -> Result<Option<Vec<Vec<f64>>>> {
-        let raw = self.predictor(thetas, linearized)?.outputs(self.inputs())?;
+        let thetas = thetas.iter().map(|theta| theta.to_vec()).collect();
+        let raw = self.fit.predictor(&self.laplace, linearized, thetas)?.outputs(self.inputs())?;
         let (likelihood, width) = (self.fit.loss.likelihood(), self.fit.network.outputs());
         Ok(Some(raw.iter().map(|draw| predictions(likelihood, width, draw)).collect()))
     }
 
     fn score(&self, thetas: &[&[f64]], linearized: bool) -> Result<Option<f64>> {
-        let scores = self.predictor(thetas, linearized)?.scores(&self.problem.name, &self.rows.test, 10)?;
-        Ok(scores.iter().find(|score| matches!(score.score.as_str(), "nll" | "nlpd")).map(|s| s.value))
+        let thetas = thetas.iter().map(|theta| theta.to_vec()).collect();
+        let prediction =
+            self.fit.predictor(&self.laplace, linearized, thetas)?.predict(self.rows.test.inputs())?;
+        let targets = self.rows.test.targets();
+        Ok(Some(Scorer::default().of(proper(targets), &prediction, targets)?))
     }
 
     fn exact(&self, _seed: u64, _count: u64) -> Option<Vec<Vec<f64>>> {
         None
+    }
+
+    fn model(&self) -> Option<ModelSummary> {
+        Some(self.summary())
+    }
+
+    fn made_from(&self) -> &MadeFrom {
+        &self.made_from
     }
 }
 
