@@ -8,6 +8,7 @@ use riemla::data::toy::two_moons;
 use riemla::random::{Purpose, fill_normal, stream};
 
 use super::DemoConfig;
+use crate::plot::Grid;
 
 /// Middle of the two half circles.
 const CENTER: (f64, f64) = (0.5, 0.25);
@@ -37,7 +38,7 @@ impl DemoData {
             train: Arc::new(two_moons(config.train_points, config.noise, config.seed)?),
             test: two_moons(config.test_points, config.noise, config.seed ^ TEST_SEED)?,
             far: ring(config.test_points, config.seed),
-            nodes: nodes(),
+            nodes: Grid::inputs(NODES, NODES, window().0, window().1),
         })
     }
 
@@ -52,12 +53,6 @@ impl DemoData {
 pub(super) fn window() -> ((f64, f64), (f64, f64)) {
     let around = |c: f64| (c - HALF_WINDOW, c + HALF_WINDOW);
     (around(CENTER.0), around(CENTER.1))
-}
-
-fn nodes() -> Vec<f64> {
-    let ((x0, x1), (y0, y1)) = window();
-    let at = |lo: f64, hi: f64, i: usize| lo + (hi - lo) * i as f64 / (NODES - 1) as f64;
-    (0..NODES).flat_map(|j| (0..NODES).flat_map(move |i| [at(x0, x1, i), at(y0, y1, j)])).collect()
 }
 
 /// Points in random directions from the centre, at evenly spread distances.
@@ -86,14 +81,5 @@ mod tests {
         let far = |p: &[f64]| (p[0] - CENTER.0).hypot(p[1] - CENTER.1) > FAR.0;
         assert!(!data.train.inputs().chunks_exact(2).any(far));
         assert_ne!(data.train.inputs()[..20], data.test.inputs()[..20]);
-    }
-
-    #[test]
-    fn nodes_fill_the_window_from_the_lower_left() {
-        let (nodes, ((x0, x1), (y0, y1))) = (nodes(), window());
-        assert_eq!(nodes.len(), 2 * NODES * NODES);
-        assert_eq!((nodes[0], nodes[1]), (x0, y0));
-        assert_eq!((nodes[2 * NODES - 2], nodes[2 * NODES - 1]), (x1, y0));
-        assert_eq!(nodes[2 * NODES * NODES - 1], y1);
     }
 }

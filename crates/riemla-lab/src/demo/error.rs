@@ -14,6 +14,9 @@ pub enum DemoError {
     /// A mistake in the settings, or geodesics that none could be finished of.
     #[error(transparent)]
     Library(#[from] riemla::Error),
+    /// Training failed.
+    #[error(transparent)]
+    Training(#[from] crate::workflow::WorkflowError),
     /// A picture that cannot be drawn.
     #[error(transparent)]
     Plot(#[from] PlotError),

@@ -157,3 +157,39 @@ impl Bench for Fitted<'_> {
         &self.made_from
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use riemla::predict::{ClassPrediction, RegressionPrediction};
+
+    #[test]
+    fn scores_are_in_the_units_and_order_of_the_papers_tables() {
+        let classes = Prediction::Classes(ClassPrediction {
+            classes: 2,
+            probabilities: vec![0.75, 0.25, 0.75, 0.25],
+            entropy: Vec::new(),
+            aleatoric: None,
+            epistemic: None,
+        });
+        let scores = in_paper_units(&classes, &Targets::Classes(vec![0, 1]), 10).expect("scores");
+        let names: Vec<&str> = scores.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["accuracy", "nll", "brier", "ece", "mce"]);
+        // Half are right at a confidence of 75 %; squared errors 0.125 and 1.125, over two classes.
+        for ((name, value), wanted) in
+            scores.iter().zip([50.0, -0.5 * (0.75f64 * 0.25).ln(), 0.3125, 25.0, 25.0])
+        {
+            assert!((value - wanted).abs() < 1e-12, "{name}: {value} and not {wanted}");
+        }
+        let values = Prediction::Values(RegressionPrediction {
+            outputs: 1,
+            mean: vec![1.0],
+            epistemic_variance: vec![0.5],
+            aleatoric_variance: vec![0.5],
+        });
+        let targets = Targets::Values { values: vec![3.0], outputs: 1 };
+        let scores = in_paper_units(&values, &targets, 10).expect("scores");
+        assert_eq!(scores.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["nlpd", "rmse"]);
+        assert!((scores[0].1 - 0.5 * (std::f64::consts::TAU.ln() + 4.0)).abs() < 1e-12 && scores[1].1 == 2.0);
+    }
+}

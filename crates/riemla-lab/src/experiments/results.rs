@@ -250,11 +250,13 @@ mod tests {
     fn the_file_is_read_as_it_was_written() {
         let folder = tempfile::tempdir().expect("a directory");
         let file = folder.path().join("results.csv");
-        let mut rows = vec![example("banana"), example("banana"), example("study")];
+        let mut rows = vec![example("banana"), example("banana"), example("study"), example("truth")];
         rows[1].standard_error = None;
         rows[1].draws.speed_drift = Some(2.5e-16);
         rows[2].setting = "preconditioned a=0.1".parse().expect("a setting");
         rows[2].study = true;
+        (rows[3].prior, rows[3].method, rows[3].setting) = (PriorName::Given, MethodName::Nuts, Setting::ANY);
+        rows[3].study = true;
         fs::write(&file, results_csv(&rows)).expect("writes");
         assert_eq!(read_results(&file).expect("reads"), rows);
         for broken in ["table\n".to_string(), results_csv(&rows).replace("riem-la", "rim-la")] {

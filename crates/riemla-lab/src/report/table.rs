@@ -132,6 +132,8 @@ pub struct Table {
     corner: String,
     columns: Vec<Column>,
     pub(crate) rows: Vec<(String, Vec<Cell>)>,
+    /// Methods of rows whose names do not say them.
+    methods: Vec<(usize, MethodName)>,
     caption: String,
 }
 
@@ -152,7 +154,7 @@ impl Table {
     /// An empty table; `corner` is the heading of the row names.
     pub fn new<C: Into<Column>>(corner: impl Into<String>, columns: impl IntoIterator<Item = C>) -> Self {
         let columns = columns.into_iter().map(Into::into).collect();
-        Self { corner: corner.into(), columns, rows: Vec::new(), caption: String::new() }
+        Self { corner: corner.into(), columns, rows: Vec::new(), methods: Vec::new(), caption: String::new() }
     }
 
     /// What it shows.
@@ -182,6 +184,20 @@ impl Table {
         cells.resize(self.columns.len(), Cell::Empty);
         self.rows.push((name.into(), cells));
         self
+    }
+
+    /// The row that was added last is about this method, whatever its name.
+    pub fn method(&mut self, method: MethodName) -> &mut Self {
+        self.methods.extend(self.rows.len().checked_sub(1).map(|row| (row, method)));
+        self
+    }
+
+    /// The colour of a row's method, as a dot before its name.
+    fn key(&self, row: usize) -> String {
+        let given = self.methods.iter().find(|(of, _)| *of == row).map(|(_, method)| *method);
+        let color = |method| Style::method(method).color.css();
+        let dot = |method| format!("<span class=\"dot-key\" style=\"--c:{}\"></span>", color(method));
+        given.or_else(|| MethodName::leading(&self.rows[row].0)).map(dot).unwrap_or_default()
     }
 
     /// Whether it has no rows.
@@ -247,8 +263,8 @@ impl Table {
         let decimals: Vec<usize> = (0..self.columns.len()).map(|i| self.decimals(i)).collect();
         let best: Vec<_> = decimals.iter().enumerate().map(|(i, d)| self.best(i, *d)).collect();
         let mut html = format!("<table>{}<tbody>", self.head());
-        for (name, cells) in &self.rows {
-            let _ = write!(html, "<tr><th scope=\"row\">{}{}</th>", method_key(name), escape(name));
+        for (row, (name, cells)) in self.rows.iter().enumerate() {
+            let _ = write!(html, "<tr><th scope=\"row\">{}{}</th>", self.key(row), escape(name));
             for (i, cell) in cells.iter().enumerate() {
                 let shown = cell.value().map(|v| fixed(v, decimals[i]));
                 let class = match cell {
@@ -262,12 +278,6 @@ impl Table {
         }
         html + "</tbody></table>"
     }
-}
-
-fn method_key(name: &str) -> String {
-    let color = |method| Style::method(method).color.css();
-    let key = |method| format!("<span class=\"dot-key\" style=\"--c:{}\"></span>", color(method));
-    MethodName::leading(name).map(key).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -295,6 +305,19 @@ mod tests {
             .row("riem-la", [Cell::from(0.29), (0.93, 0.01).into()]);
         assert_eq!(marked(&table.to_html()), ["0.290", "0.930 ± 0.010"]);
         assert!(table.to_markdown().contains("| la | 0.410 | 0.880 ± 0.020 | 5 |"));
+    }
+
+    #[test]
+    fn rows_have_the_colour_of_their_method() {
+        let mut table = Table::new("", ["a"]);
+        table
+            .row("riem-la, calibrated", [1.0])
+            .row("mine", [1.0])
+            .method(MethodName::Nuts)
+            .row("other", [1.0]);
+        let html = table.to_html();
+        let keys: Vec<&str> = html.split("--c:").skip(1).filter_map(|part| part.split('"').next()).collect();
+        assert_eq!(keys, ["var(--riem-la)", "var(--nuts)"]);
     }
 
     #[test]

@@ -32,4 +32,4 @@ pub use predict::{OutputFormat, PredictConfig, Predicted, predict, predict_to_fi
 pub use predictor::Predictor;
 pub use sample::{MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, read_posterior, sample};
 pub use samplers::{ChainRecord, ChainSummary};
-pub use train::{PartScores, TrainConfig, Trained, train};
+pub use train::{PartScores, Prepared, TrainConfig, Trained, train, train_on};

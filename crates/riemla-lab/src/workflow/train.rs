@@ -99,15 +99,27 @@ pub struct Trained {
     pub scores: Vec<PartScores>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// How the last descent ended.
+    pub report: TrainReport,
+    /// Gradients of all descents.
+    pub evaluations: usize,
+    /// Rounds of weights and prior in turn.
+    pub rounds: usize,
 }
 
 /// Data made ready for training.
-struct Prepared {
-    encoding: Option<Encoding>,
-    data: TrainingData,
-    held_out: Option<HeldOut>,
-    task: Task,
-    notes: Vec<String>,
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// The columns of the table; none for arrays.
+    pub encoding: Option<Encoding>,
+    /// Rows to train on, and rows held out.
+    pub data: TrainingData,
+    /// How these were chosen.
+    pub held_out: Option<HeldOut>,
+    /// Classes or numbers.
+    pub task: Task,
+    /// What the user should know about the table.
+    pub notes: Vec<String>,
 }
 
 /// Trains a network on a table.
@@ -116,10 +128,20 @@ struct Prepared {
 /// weights and prior (and noise) in turn until both settle. Once `stop` is set training ends where
 /// it is; the notes say so.
 pub fn train(config: &TrainConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<Trained> {
-    let prepared = prepare(config)?;
+    train_on(config, prepare(config)?, stop, watch)
+}
+
+/// The same with data that are at hand: the files of the settings are not read.
+pub fn train_on(
+    config: &TrainConfig,
+    prepared: Prepared,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Trained> {
     let (spec, likelihood) = network_for(config, &prepared)?;
     let network = Arc::new(Network::new(&spec)?);
-    let mut run = Run { config, network, stop, watch, notes: prepared.notes.clone(), evaluations: 0 };
+    let mut run =
+        Run { config, network, stop, watch, notes: prepared.notes.clone(), evaluations: 0, rounds: 0 };
     let train = Arc::new(prepared.data.train.clone());
     let precision = config.prior_precision.unwrap_or(FIRST_PRIOR);
     let prior = Prior::isotropic(precision, run.network.dim())?;
@@ -147,7 +169,8 @@ pub fn train(config: &TrainConfig, stop: &AtomicBool, watch: &dyn Watch) -> Resu
         theta,
     };
     let scores = part_scores(&model, &prepared.data)?;
-    Ok(Trained { scores, notes: run.notes, model })
+    let Run { notes, evaluations, rounds, .. } = run;
+    Ok(Trained { scores, notes, model, report, evaluations, rounds })
 }
 
 fn status(status: TrainStatus) -> &'static str {
@@ -177,6 +200,7 @@ struct Run<'a> {
     watch: &'a dyn Watch,
     notes: Vec<String>,
     evaluations: usize,
+    rounds: usize,
 }
 
 impl Run<'_> {
@@ -223,6 +247,7 @@ impl Run<'_> {
             let Some(next) = self.choose_prior(&loss, theta) else { break };
             let settled = change(&loss, &next) < SETTLED;
             loss = next;
+            self.rounds += 1;
             report = self.polish(&loss, theta, !settled)?;
             if settled {
                 return Ok((loss, report));

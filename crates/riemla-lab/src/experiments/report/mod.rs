@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::layout::write_text;
+use super::layout::{slug, write_text};
 use super::truth;
 use super::{
     BUILTIN, Experiment, Records, Result, ResultRow, RunRecord, builtin, paper_rows, read_results,
@@ -96,11 +96,10 @@ fn truth_report(out: &Path, experiments: &[Experiment], records: &[RunRecord]) -
         let mut own = Report::new(&experiment.title);
         own.extend(truth::sections(out, experiment, records)?);
         if !own.is_empty() {
-            write_text(
-                &out.join(format!("{}.csv", experiment.name)),
-                &truth::truth_csv(experiment, records),
-            )?;
-            write_text(&out.join(format!("{}.md", experiment.name)), &own.to_markdown())?;
+            let name = slug(&experiment.name);
+            let name = if name == "truth" { name } else { format!("truth-{name}") };
+            write_text(&out.join(format!("{name}.csv")), &truth::truth_csv(experiment, records))?;
+            write_text(&out.join(format!("{name}.md")), &own.to_markdown())?;
             own.extend(report.sections);
             report = own;
         }
@@ -166,15 +165,16 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
     if quick.is_empty() {
         section.text(not_run(numbers.rows));
     }
-    let unfinished: Vec<String> = records
-        .iter()
-        .filter(|record| record.samples < record.requested)
-        .map(|r| format!("{} ({} of {} draws)", r.key.label(), r.samples, r.requested))
-        .collect();
-    if !unfinished.is_empty() {
-        section.text(format!("Not all draws are there: {}.", unfinished.join("; ")));
-    }
+    section.text(unfinished(records));
     section
+}
+
+/// What has fewer draws than were asked for.
+pub fn unfinished<'a>(records: impl IntoIterator<Item = &'a RunRecord>) -> String {
+    let few = records.into_iter().filter(|record| record.samples < record.requested);
+    let few = few.map(|r| format!("{} ({} of {} draws)", r.key.label(), r.samples, r.requested));
+    let list = few.collect::<Vec<_>>().join("; ");
+    if list.is_empty() { list } else { format!("Not all draws are there: {list}.") }
 }
 
 /// The posteriors of the paper's tables on our sets that were not run in any preset.

@@ -85,7 +85,7 @@ fn caption(numbers: &Numbers<'_>, at: Place<'_>) -> String {
     let fewer = all.iter().any(|extent| !extent.remark(most).is_empty());
     let fewer = if fewer { ", some with fewer" } else { "" };
     let draws = most.draws.map_or(String::new(), |draws| format!(", draws: {draws}"));
-    format!("Seeds of ours: {}{draws}{fewer}.", most.seeds)
+    format!("{}, prior {}. Seeds of ours: {}{draws}{fewer}.", at.train_set, at.prior.name(), most.seeds)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::super::record::RunRecord;
+use super::super::report::unfinished;
 use super::super::results::mean_and_error;
 use super::super::{Experiment, MethodName, Result};
 use super::against::TruthNumbers;
@@ -105,7 +106,8 @@ pub fn sections(out: &Path, experiment: &Experiment, records: &[RunRecord]) -> R
         return Ok(Vec::new());
     }
     let mut closest = Section::new("Who is closest", experiment.about.trim());
-    closest.text(untrusted(lines, &targets)).table(ranking(lines, &targets));
+    let all = lines.iter().flat_map(|line| line.records.iter().copied());
+    closest.text(untrusted(lines, &targets)).text(unfinished(all)).table(ranking(lines, &targets));
     closest.grid(figures::strips(lines, &targets));
     let mut planes = Section::new("Densities in the plane", figures::INTRO);
     for density in experiment.truth.iter().flat_map(|plan| &plan.densities) {

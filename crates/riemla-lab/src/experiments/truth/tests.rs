@@ -144,6 +144,15 @@ fn a_stop_leaves_nothing_half_done_and_what_is_done_is_not_done_again() {
     let records = Records::open(out.path()).expect("opens");
     let la = records.get(&of("funnel", "la")).expect("a record");
     assert_eq!((la.samples, records.as_slice().len()), (request.experiments[0].samples, 9));
+    // Distances depend on the chains: with others all of a target are made again.
+    let distances = |records: &Records| {
+        let numbers = records.get(&of("logistic 2-D", "la")).and_then(|record| record.truth);
+        numbers.expect("numbers").distances
+    };
+    let before = distances(&records);
+    request.experiments[0].truth.iter_mut().for_each(|plan| plan.chains.warmup += 50);
+    run(&request, &GO, &Silent).expect("an outcome");
+    assert_ne!(distances(&Records::open(out.path()).expect("opens")), before);
     // Several seeds are averaged, and the numbers are no tables of the paper.
     request.experiments[0].seeds = 2;
     run(&request, &GO, &Silent).expect("an outcome");

@@ -100,7 +100,7 @@ fn scores(evaluation: &Evaluation) -> Section {
         let mut cells = vec![Cell::Text(method.draws.to_string())];
         cells.extend(method.scores.iter().chain(&method.gain).map(estimate));
         cells.resize(kinds(&evaluation.targets).len() + 2, Cell::Empty);
-        table.row(&method.name, cells);
+        table.row(&method.name, cells).method(method.method);
     }
     let mut section = Section::new("Scores", intro);
     section.table(table);
@@ -155,13 +155,13 @@ fn ood_table(evaluation: &Evaluation) -> Table {
             columns.push(Column::new(format!("{}, entropy", short(&other.name))).better(Better::Higher));
         }
     }
-    let row = |method: &MethodResult| {
+    let caption = "Area under the ROC curve: 1 is perfect, 0.5 is chance.";
+    let mut table = Table::new("method", columns).caption(caption);
+    for method in &evaluation.methods {
         let cells = method.ood.iter().flat_map(|other| [Some(&other.auroc), other.auroc_entropy.as_ref()]);
-        (method.name.clone(), cells.flatten().map(estimate).collect())
-    };
-    Table::new("method", columns)
-        .rows(evaluation.methods.iter().map(row))
-        .caption("Area under the ROC curve: 1 is perfect, 0.5 is chance.")
+        table.row(&method.name, cells.flatten().map(estimate)).method(method.method);
+    }
+    table
 }
 
 fn settings(evaluation: &Evaluation) -> Section {
