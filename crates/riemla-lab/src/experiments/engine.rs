@@ -89,7 +89,11 @@ impl Run<'_> {
                 return Ok(());
             }
             let result = self.problem(experiment, problem);
-            self.keep_going(&format!("{}: {}", experiment.name, problem.name), result)?;
+            let what = match experiment.name == problem.name {
+                true => problem.name.clone(),
+                false => format!("{}: {}", experiment.name, problem.name),
+            };
+            self.keep_going(&what, result)?;
         }
         Ok(())
     }
