@@ -1,7 +1,7 @@
 //! The command line: what all commands share. The options of a command stand in its file under
 //! `commands`; help, completions and manual pages are made from these descriptions.
 
-use clap::{Parser, Subcommand};
+use clap::{Arg, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use riemla::posterior::Strength;
 
 use crate::commands::compare::Compare;
@@ -32,14 +32,14 @@ Exit codes:
     0  success
     1  failure: the message on stderr says why and what to do
     2  mistake in the arguments
-  130  interrupted by Ctrl-C; what was finished is kept";
+  130  interrupted by Ctrl-C or SIGTERM; what was finished is kept";
 
 /// Riemannian Laplace approximations: from a trained neural network to a Bayesian one.
 #[derive(Debug, Parser)]
 #[command(name = "riemla", version, after_help = AFTER_HELP, arg_required_else_help = true)]
 pub struct Arguments {
     /// Worker threads [default: one per core]
-    #[arg(long, global = true, value_name = "N", value_parser = threads)]
+    #[arg(long, global = true, value_name = "N", value_parser = whole::<usize>(1, 1024))]
     pub threads: Option<usize>,
 
     /// No progress bars and notes on stderr
@@ -70,10 +70,28 @@ pub enum Command {
     Reproduce(Reproduce),
 }
 
-fn threads(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(n @ 1..=1024) => Ok(n),
-        _ => Err("must be a whole number, at least 1 and at most 1024".into()),
+impl Arguments {
+    /// Reads the command line. A negative number is a value, so that the message says what is wrong with it,
+    /// not that there is no option `-1`.
+    pub fn read() -> Self {
+        let numbers =
+            |arg: Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
+        let command = Self::command().mut_args(numbers).mut_subcommands(|command| command.mut_args(numbers));
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// Reads a whole number in a range.
+pub fn whole<N>(least: u64, most: u64) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync
+where
+    N: TryFrom<u64> + Clone + Send + Sync + 'static,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| match most {
+            u64::MAX => format!("must be a whole number, at least {least}"),
+            most => format!("must be a whole number, at least {least} and at most {most}"),
+        })
     }
 }
 
@@ -89,7 +107,6 @@ pub fn strength(text: &str) -> Result<Strength, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {

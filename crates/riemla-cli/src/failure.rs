@@ -35,7 +35,7 @@ pub fn show(error: &anyhow::Error) -> ExitCode {
         eprintln!("  help: {remedy}");
     }
     let interrupted = matches!(error.downcast_ref(), Some(DemoError::Interrupted))
-        || matches!(error.downcast_ref(), Some(WorkflowError::Interrupted));
+        || error.downcast_ref().is_some_and(WorkflowError::is_interruption);
     ExitCode::from(if interrupted { INTERRUPTED } else { FAILED })
 }
 

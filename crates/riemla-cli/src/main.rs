@@ -10,7 +10,6 @@ mod progress;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Parser as _;
 
 use arguments::{Arguments, Command};
 use failure::Failure;
@@ -20,7 +19,7 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::read();
     match run(&arguments) {
         Ok(code) => code,
         Err(error) => failure::show(&error),

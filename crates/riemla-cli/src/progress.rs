@@ -10,6 +10,7 @@ use riemla_lab::watch::Watch;
 pub struct Bar {
     line: ProgressBar,
     quiet: bool,
+    seen: bool,
 }
 
 impl Bar {
@@ -17,7 +18,7 @@ impl Bar {
     pub fn new(quiet: bool) -> Self {
         let seen = !quiet && std::io::stderr().is_terminal();
         let target = if seen { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        Self { line: ProgressBar::with_draw_target(None, target), quiet }
+        Self { line: ProgressBar::with_draw_target(None, target), quiet, seen }
     }
 
     /// Removes the line.
@@ -50,6 +51,12 @@ impl Watch for Bar {
     fn note(&self, text: &str) {
         if !self.quiet {
             self.line.suspend(|| eprintln!("{text}"));
+        }
+    }
+
+    fn estimate(&self, text: &str) {
+        if self.seen {
+            self.note(text);
         }
     }
 }

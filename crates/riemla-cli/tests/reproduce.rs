@@ -274,7 +274,13 @@ fn an_experiment_without_its_data_says_what_to_do() {
     command.arg("--data-dir").arg(scratch.0.join("empty")).arg("--out").arg(scratch.0.join("out"));
     let failed = output(command);
     assert_eq!(failed.status.code(), Some(1));
-    assert!(text(&failed.stderr).contains("riemla data fetch mnist"), "{}", text(&failed.stderr));
+    let message = text(&failed.stderr);
+    assert!(message.contains("riemla data fetch mnist"), "{message}");
+    assert!(message.starts_with("error: mnist: ") && !message.contains("mnist: mnist:"), "{message}");
+    let mut command = riemla(&["reproduce", "mnist", "--quick"]);
+    command.arg("--data-dir").arg(scratch.0.join("empty")).arg("--out").arg(scratch.0.join("again"));
+    let message = text(&output(command).stderr);
+    assert!(message.contains("Done but for 1 failure after"), "{message}");
 }
 
 #[test]

@@ -201,28 +201,29 @@ fn a_killed_fit_leaves_a_whole_posterior_or_none() {
     assert!(whole + none == 9 && none >= 1, "{whole} whole, {none} none");
 }
 
-/// `ulimit -f` in units of 512 bytes or more: a limit of the size of files is a disk that fills up.
+/// Runs with a limit to the size of files, which is a disk that fills up. Blocks have 512 bytes or more.
+#[cfg(unix)]
+fn limited(scratch: &Scratch, blocks: u64, arguments: &str) -> std::process::Output {
+    let program = env!("CARGO_BIN_EXE_riemla");
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} {arguments}");
+    let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(scratch.path()).output();
+    output.expect("sh runs")
+}
+
 #[cfg(unix)]
 #[test]
 fn a_full_disk_loses_nothing_that_was_there() {
     let scratch = Scratch::new();
     scratch.posterior();
-    let limited = |blocks: usize, arguments: &str| {
-        let program = env!("CARGO_BIN_EXE_riemla");
-        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} {arguments}");
-        let output =
-            std::process::Command::new("sh").args(["-c", &script]).current_dir(scratch.path()).output();
-        output.expect("sh runs")
-    };
     scratch.ok("sample posterior -n 5 --strength 0.1");
     let before = scratch.bytes("posterior/samples/riem-la/samples.safetensors");
-    let output = limited(4, "sample posterior -n 200 --strength 0.1");
+    let output = limited(&scratch, 4, "sample posterior -n 200 --strength 0.1");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let message = text(&output.stderr);
     assert!(message.contains("draws.log") && message.contains("cannot add a draw"), "{message}");
     assert_eq!(scratch.bytes("posterior/samples/riem-la/samples.safetensors"), before);
     scratch.ok("sample posterior -n 6 --strength 0.1");
-    let output = limited(1, "fit model --data train.csv --out p");
+    let output = limited(&scratch, 1, "fit model --data train.csv --out p");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(!scratch.join("p").exists());
     let names: Vec<_> =
@@ -232,22 +233,157 @@ fn a_full_disk_loses_nothing_that_was_there() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_keeps_the_draws_and_the_same_command_goes_on() {
+fn a_disk_that_fills_up_while_drawing_keeps_the_draws_for_the_next_run() {
     let scratch = Scratch::new();
     scratch.posterior();
-    let child = scratch
-        .riemla("sample posterior -n 1000000 --strength 0.5")
+    scratch.ok("sample posterior -n 40 --strength 0.1 --name whole");
+    let log = scratch.join("posterior/samples/full/draws.log");
+    let size = fs::metadata(scratch.join("posterior/samples/whole/draws.log")).expect("is there").len();
+    // Room for a part of the draws, whatever the size of a block is.
+    for part in [6, 3] {
+        let output =
+            limited(&scratch, size / 512 / part, "sample posterior -n 40 --strength 0.1 --name full");
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(
+            message.contains("cannot add a draw") && message.contains("the same command goes on"),
+            "{message}"
+        );
+        assert!(!scratch.join("posterior/samples/full/samples.json").exists());
+    }
+    let kept = scratch.ok("inspect --json posterior/samples/full/draws.log");
+    let kept: serde_json::Value = serde_json::from_str(&kept).expect("JSON");
+    let draws = kept["draws"].as_u64().expect("a number");
+    assert!((1..40).contains(&draws) && kept["damaged_bytes"] == 0, "{kept}");
+    let sampled = scratch.ok("sample posterior -n 40 --strength 0.1 --name full --json");
+    let sampled: serde_json::Value = serde_json::from_str(&sampled).expect("JSON");
+    assert_eq!(sampled["new_draws"].as_u64(), Some(40 - draws), "what was kept is not drawn again");
+    for file in FILES {
+        let read = |name: &str| scratch.bytes(&format!("posterior/samples/{name}/{file}"));
+        assert_eq!(read("full"), read("whole"), "{file}");
+    }
+    assert!(log.exists());
+}
+
+#[cfg(unix)]
+fn send(signal: &str, child: &std::process::Child) {
+    let sent = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+}
+
+/// Waits until a file has so many bytes.
+#[cfg(unix)]
+fn wait_for(child: &mut std::process::Child, file: &std::path::Path, bytes: u64) {
+    while fs::metadata(file).map_or(0, |m| m.len()) < bytes {
+        assert!(child.try_wait().expect("asks").is_none(), "it ended before");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_and_sigterm_keep_the_draws_and_the_same_command_goes_on() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    for signal in ["-INT", "-TERM"] {
+        let mut child = scratch
+            .riemla(&format!("sample posterior -n 1000000 --strength 0.5 --name set{signal}"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let log = scratch.join(&format!("posterior/samples/set{signal}/draws.log"));
+        wait_for(&mut child, &log, 5000);
+        send(signal, &child);
+        let output = child.wait_with_output().expect("ends");
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{signal}: {message}");
+        assert!(message.contains("the same command goes on"), "{signal}: {message}");
+        let predicted = scratch.ok(&format!("predict posterior -m set{signal} --data test.csv"));
+        assert_eq!(predicted.lines().count(), 61);
+    }
+}
+
+/// Under nohup the end of the terminal is ignored, as long as it takes.
+#[cfg(unix)]
+#[test]
+fn a_run_under_nohup_outlives_its_terminal() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    let program = env!("CARGO_BIN_EXE_riemla");
+    let script = format!("trap '' HUP; exec {program} sample posterior -n 60 --strength 0.5");
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(scratch.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("starts");
-    let log = scratch.join("posterior/samples/riem-la/draws.log");
-    while fs::metadata(&log).map_or(0, |m| m.len()) < 5000 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    wait_for(&mut child, &scratch.join("posterior/samples/riem-la/draws.log"), 3000);
+    send("-HUP", &child);
     let output = child.wait_with_output().expect("ends");
-    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("the same command goes on"), "{}", text(&output.stderr));
-    assert!(scratch.ok("predict posterior --data test.csv").lines().count() == 61);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_search_that_is_ended_says_what_is_kept_and_goes_on() {
+    let scratch = Scratch::new();
+    scratch.moons();
+    scratch.ok("train --data train.csv --hidden 30 --out model");
+    scratch.ok("fit model --data train.csv");
+    let output = scratch.run("sample posterior -n 2 --seconds 1e-9");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("not one trial") && message.contains("more --seconds"), "{message}");
+    assert!(!message.contains("nothing was written"), "{message}");
+    let trials = scratch.join("posterior/samples/riem-la/calibration.trials.json");
+    let mut child = scratch
+        .riemla("sample posterior -n 2")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    wait_for(&mut child, &trials, 1);
+    send("-INT", &child);
+    let output = child.wait_with_output().expect("ends");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{message}");
+    for part in ["interrupted", "kept in", "calibration.trials.json", "the same command goes on"] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    let output = scratch.run("sample posterior -n 2 --seconds 1e-9");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    for part in ["the time of --seconds was over", "kept in", "calibration.trials.json", "more --seconds"] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    scratch.ok("sample posterior -n 2");
+    scratch.ok("sample posterior -n 2 --name whole");
+    let read = |name: &str| scratch.bytes(&format!("posterior/samples/{name}/samples.safetensors"));
+    assert_eq!(read("riem-la"), read("whole"), "the search went on to the same strength");
+}
+
+/// What a terminal shows of a command; `script` of util-linux gives the program one.
+#[cfg(target_os = "linux")]
+fn on_a_terminal(scratch: &Scratch, arguments: &str) -> String {
+    let shown = std::process::Command::new("script")
+        .args(["-qec", &format!("{} {arguments}", env!("CARGO_BIN_EXE_riemla")), "/dev/null"])
+        .current_dir(scratch.path())
+        .stdin(Stdio::null())
+        .output();
+    text(&shown.expect("`script` of util-linux runs").stdout)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn how_long_a_search_takes_is_told_to_those_who_wait() {
+    let scratch = Scratch::new();
+    scratch.posterior();
+    let estimate = "the search for the strength takes about";
+    let shown = on_a_terminal(&scratch, "sample posterior -n 2");
+    assert!(shown.contains(estimate) && shown.contains("then 2 draws about"), "{shown}");
+    assert!(!on_a_terminal(&scratch, "-q sample posterior -n 2 --name quiet").contains(estimate));
+    let output = scratch.run("sample posterior -n 2 --name piped");
+    assert!(!text(&output.stderr).contains(estimate), "{}", text(&output.stderr));
 }

@@ -126,6 +126,12 @@ fn images_with_a_network_from_a_file() {
     scratch.ok(&format!("train {data} --network cnn.toml --out model"));
     scratch.ok(&format!("fit model {data} --structure kron"));
     scratch.ok("sample posterior -n 4 --batch 20");
+    // The same from the files, for a posterior without its data.
+    scratch.ok(&format!("fit model {data} --structure kron --without-data --out bare"));
+    scratch.ok(&format!("sample bare -n 4 --batch 20 {data}"));
+    let draws =
+        |posterior: &str| scratch.bytes(&format!("{posterior}/samples/riem-la-batches/samples.safetensors"));
+    assert_eq!(draws("bare"), draws("posterior"));
     let (head, rows) = columns(&scratch.ok("predict posterior --data images.idx"));
     assert_eq!((head[0].as_str(), rows.len()), ("prediction", 60));
     let input = std::fs::File::open(scratch.join("images.idx")).expect("opens");

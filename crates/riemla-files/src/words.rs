@@ -27,7 +27,11 @@ pub fn advice(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::NotFound => "; check the path",
         std::io::ErrorKind::PermissionDenied => "; check the permissions",
-        std::io::ErrorKind::StorageFull => "; free some space, nothing was lost",
+        std::io::ErrorKind::StorageFull
+        | std::io::ErrorKind::FileTooLarge
+        | std::io::ErrorKind::QuotaExceeded => {
+            "; free some space, then the same command goes on: nothing that was finished is lost"
+        }
         _ => "",
     }
 }

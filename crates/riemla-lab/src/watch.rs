@@ -10,6 +10,10 @@ pub trait Watch: Sync {
     fn step(&self);
     /// Something the user should read, whatever the stage.
     fn note(&self, text: &str);
+    /// How long the stage will take, for those who wait at a terminal.
+    fn estimate(&self, text: &str) {
+        let _ = text;
+    }
 }
 
 /// Looks away.

@@ -7,7 +7,7 @@ use clap::Args;
 use riemla::posterior::Strength;
 use riemla_lab::demo::{self, DemoConfig, DemoResult, Files, MOST_SAMPLES, OutputDir};
 
-use crate::arguments::strength;
+use crate::arguments::{strength, whole};
 use crate::interrupt::stop_flag;
 use crate::output as console;
 use crate::progress::Bar;
@@ -41,11 +41,11 @@ pub struct Demo {
     pub out: PathBuf,
 
     /// Seed of data, initial weights and draws
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
 
     /// Draws from each posterior
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = samples)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole::<u64>(1, MOST_SAMPLES))]
     pub samples: u64,
 
     /// Strength of the Riemannian metric: "auto" for the default metric, at the strength at which the
@@ -61,11 +61,6 @@ pub struct Demo {
     /// Write even if DIR holds other files (they are left alone)
     #[arg(long)]
     pub force: bool,
-}
-
-fn samples(text: &str) -> Result<u64, String> {
-    let n = text.parse().ok().filter(|n| (1..=MOST_SAMPLES).contains(n));
-    n.ok_or_else(|| format!("must be a whole number, at least 1 and at most {MOST_SAMPLES}"))
 }
 
 /// Checks the directory, runs, writes, prints.

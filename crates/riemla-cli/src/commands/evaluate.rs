@@ -11,6 +11,7 @@ use riemla_lab::workflow::evaluate::report;
 use riemla_lab::workflow::{DataFiles, EvaluateConfig, evaluate};
 
 use super::shared::DataArguments;
+use crate::arguments::whole;
 use crate::output::{json, print};
 use crate::progress::Bar;
 
@@ -55,11 +56,11 @@ pub struct Evaluate {
     pub force: bool,
 
     /// Resamples of the bootstrap intervals
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole::<u64>(2, 1_000_000))]
     pub resamples: u64,
 
     /// Seed of the bootstrap
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
 
     /// Print the result as JSON

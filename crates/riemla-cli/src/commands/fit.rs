@@ -10,6 +10,7 @@ use riemla_files::{Existing, OutputDirectory};
 use riemla_lab::workflow::{FitConfig, Fitted, fit, memory};
 
 use super::shared::{DataArguments, bytes, facts, model_directory, positive};
+use crate::arguments::whole;
 use crate::interrupt::stop_flag;
 use crate::output::{json, print};
 use crate::progress::Bar;
@@ -52,7 +53,7 @@ pub struct Fit {
     pub structure: StructureName,
 
     /// Number of eigenpairs of the low-rank structure
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole::<usize>(0, u64::MAX))]
     pub rank: usize,
 
     /// Which weights are uncertain: all, last-layer, or names of parameters such as 0.weight,0.bias

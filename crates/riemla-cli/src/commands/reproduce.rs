@@ -13,6 +13,7 @@ use riemla_lab::experiments::{
     builtin, has_results, paper_experiments, prepare, write_report,
 };
 
+use crate::arguments::whole;
 use crate::interrupt::stop_flag;
 use crate::output as console;
 use crate::progress::Bar;
@@ -61,11 +62,11 @@ pub struct Reproduce {
     pub preset: Vec<PresetArgument>,
 
     /// Number of seeds [default: as in the experiment's file]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1, 10_000))]
     pub seeds: Option<u64>,
 
     /// Draws per posterior [default: as in the experiment's file]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1, 1_000_000))]
     pub samples: Option<u64>,
 
     /// Prior precision from the marginal likelihood, from the experiment's file, or both
@@ -171,7 +172,8 @@ fn closing(outcome: &Outcome, seconds: u64) -> String {
     let end = match outcome {
         Outcome { interrupted: true, .. } => "Interrupted; continue with --resume".to_string(),
         Outcome { failures, .. } if !failures.is_empty() => {
-            format!("Done but for {} failures", failures.len())
+            let what = if failures.len() == 1 { "failure" } else { "failures" };
+            format!("Done but for {} {what}", failures.len())
         }
         _ => "Done".to_string(),
     };

@@ -10,10 +10,11 @@ use riemla_files::RunConfig;
 use riemla_lab::method::MethodName;
 use riemla_lab::report::aligned;
 use riemla_lab::setting::Setting;
-use riemla_lab::workflow::{SampleConfig, Sampled, sample};
+use riemla_lab::workflow::{DataFiles, SampleConfig, Sampled, sample};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
 use super::shared::{ReadingArguments, positive};
+use crate::arguments::whole;
 use crate::interrupt::{code, stop_flag};
 use crate::output::{json, print};
 use crate::progress::Bar;
@@ -52,11 +53,11 @@ pub struct Sample {
     pub method: MethodName,
 
     /// Draws in the set [default: 100; 1000 of nuts, 5 of an ensemble]
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = whole::<u64>(1, 1_000_000))]
     pub samples: Option<u64>,
 
     /// Rows of a fresh random batch per draw [default: all rows]
-    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "ROWS", value_parser = whole::<u64>(1, u64::MAX))]
     pub batch: Option<u64>,
 
     /// Settings in one word
@@ -80,7 +81,7 @@ pub struct Sample {
     pub seconds: Option<f64>,
 
     /// Seed of the draws
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
 
     /// Name of the set [default: the method's, with -batches]
@@ -90,6 +91,14 @@ pub struct Sample {
     /// Training data, for a posterior that was saved without
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
+
+    /// Targets in a file of their own, for images and arrays
+    #[arg(long, value_name = "FILE", requires = "data")]
+    pub labels: Option<PathBuf>,
+
+    /// Column of the target in --data [default: the model's, or "y", or the last one]
+    #[arg(long, value_name = "COLUMN", requires = "data", conflicts_with = "labels")]
+    pub target: Option<String>,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -197,7 +206,11 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
         seed: arguments.seed,
         seconds: arguments.seconds,
         name: arguments.name.clone(),
-        data: arguments.data.as_ref().map(|data| arguments.reading.file(data)),
+        data: arguments.data.as_ref().map(|data| DataFiles {
+            labels: arguments.labels.clone(),
+            target: arguments.target.clone(),
+            ..arguments.reading.file(data)
+        }),
         most_weights: arguments.reference.most_weights(),
     })
 }

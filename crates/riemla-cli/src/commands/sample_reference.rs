@@ -6,21 +6,22 @@ use riemla::train::Recipe;
 use riemla_lab::workflow::{ChainSummary, MOST_WEIGHTS};
 
 use super::shared::positive;
+use crate::arguments::whole;
 
 /// Settings of nuts, swag and ensemble.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for nuts, swag and ensemble")]
 pub struct ReferenceArguments {
     /// nuts: number of chains [default: 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1, 1000))]
     pub chains: Option<u64>,
 
     /// nuts: steps of each chain before its draws [default: 1000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(50..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(50, 1_000_000))]
     pub warmup: Option<u64>,
 
     /// nuts: refuse more weights than this [default: 2000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, u64::MAX))]
     pub max_weights: Option<usize>,
 
     /// swag: learning rate of gradient descent, of the mean over the data [default: 0.01]
@@ -28,19 +29,19 @@ pub struct ReferenceArguments {
     pub learning_rate: Option<f64>,
 
     /// swag: epochs, at the end of which the weights are taken [default: 100]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, u64::MAX))]
     pub epochs: Option<usize>,
 
     /// swag: rows per step, at most half of all [default: 32]
-    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "ROWS", value_parser = whole::<u64>(1, u64::MAX))]
     pub batch_size: Option<u64>,
 
     /// swag: last iterates that span the covariance [default: 20]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, u64::MAX))]
     pub rank: Option<usize>,
 
     /// ensemble: most iterations of the last stage of training [default: 2000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(0, u64::MAX))]
     pub iterations: Option<usize>,
 }
 

@@ -10,6 +10,7 @@ use riemla_lab::report::aligned;
 use riemla_lab::workflow::{TrainConfig, Trained, train};
 
 use super::shared::{ColumnArguments, DataArguments, positive};
+use crate::arguments::whole;
 use crate::interrupt::stop_flag;
 use crate::output::{json, print};
 use crate::progress::Bar;
@@ -70,11 +71,11 @@ pub struct Train {
     pub no_standardize: bool,
 
     /// Most iterations of the last stage
-    #[arg(long, value_name = "N", default_value_t = 2000)]
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = whole::<usize>(0, u64::MAX))]
     pub iterations: usize,
 
     /// Seed of the split and the initial weights
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
 
     /// Replace the model or posterior at DIR; other files are never replaced

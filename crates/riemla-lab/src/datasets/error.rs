@@ -15,7 +15,7 @@ pub enum DataError {
         known: String,
     },
     /// A file is in none of the directories.
-    #[error("data set {name}: {path} is in none of {}; {remedy}", shown(searched))]
+    #[error("{path} of the data set {name} is in none of {}; {remedy}", shown(searched))]
     Missing {
         /// The data set.
         name: &'static str,

@@ -16,7 +16,7 @@ use riemla_files::{Origin, RunConfig, RunInfo, SampleStore};
 use super::layout::{CellPaths, make_parent, remove};
 use super::truth::ChainSummary;
 use super::{ExperimentError, Result};
-use crate::strength::{FoundStrength, Settled, settle};
+use crate::strength::{FoundStrength, SettleControl, Settled, settle};
 use crate::watch::Watch;
 use crate::workflow::sample::damage;
 
@@ -81,13 +81,13 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
         RunInfo::new(posterior.config().clone(), wanted.seed, dim, wanted.origin.clone())
     };
     let search = run_of(&posterior);
-    let Settled { posterior, found } =
-        match settle(posterior, &search, &wanted.paths.calibration, wanted.stop) {
-            Err(ExperimentError::Library(riemla::Error::Stopped { .. })) => {
-                return Err(ExperimentError::Interrupted);
-            }
-            settled => settled?,
-        };
+    let control = SettleControl { stop: wanted.stop, watch: wanted.watch, draws: wanted.samples };
+    let Settled { posterior, found } = match settle(posterior, &search, &wanted.paths.calibration, control) {
+        Err(ExperimentError::Library(riemla::Error::Stopped { .. })) => {
+            return Err(ExperimentError::Interrupted);
+        }
+        settled => settled?,
+    };
     let strength = posterior.config().fixed_strength();
     let run = run_of(&posterior);
     let mut drawn = Drawn { strength, found, ..Drawn::default() };

@@ -83,7 +83,11 @@ impl Run<'_> {
                 return Ok(());
             }
             let result = self.subject(experiment, subject);
-            self.keep_going(&format!("{}: {}", experiment.name, subject.name()), result)?;
+            let what = match experiment.name == subject.name() {
+                true => experiment.name.clone(),
+                false => format!("{}: {}", experiment.name, subject.name()),
+            };
+            self.keep_going(&what, result)?;
         }
         Ok(())
     }

@@ -34,6 +34,22 @@ pub enum WorkflowError {
     /// Ctrl-C before there was anything to keep.
     #[error("interrupted before anything was finished; nothing was written")]
     Interrupted,
+    /// The search for the strength of the metric did not come to its end.
+    #[error("{}", unsettled(*trials, file, *out_of_time))]
+    Unsettled {
+        /// Finished trials, which are kept.
+        trials: usize,
+        /// Where they are kept.
+        file: PathBuf,
+        /// Whether the seconds were over; otherwise the user stopped it.
+        out_of_time: bool,
+    },
+    /// A panic: a mistake in riemla itself.
+    #[error(
+        "a defect of riemla ended the draws ({0}); finished draws are kept, and the same command goes on: please \
+         report this message with the command"
+    )]
+    Defect(String),
     /// A directory that is none of ours.
     #[error("{} is no {expected}; {remedy}", path.display())]
     NotA {
@@ -50,6 +66,33 @@ impl WorkflowError {
     pub(super) fn unfit(text: impl Into<String>) -> Self {
         Self::Unfit(text.into())
     }
+
+    /// The same after the seconds of a budget were over, instead of Ctrl-C.
+    pub(super) fn out_of_time(self) -> Self {
+        match self {
+            Self::Interrupted => Self::unfit("not one draw was finished within --seconds: give it more time"),
+            Self::Unsettled { trials, file, .. } => Self::Unsettled { trials, file, out_of_time: true },
+            other => other,
+        }
+    }
+
+    /// Whether this is the answer to Ctrl-C.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, Self::Interrupted | Self::Unsettled { out_of_time: false, .. })
+    }
+}
+
+fn unsettled(trials: usize, file: &std::path::Path, out_of_time: bool) -> String {
+    let (why, more) = match out_of_time {
+        true => ("the time of --seconds was over", ", with more --seconds"),
+        false => ("interrupted", ""),
+    };
+    let kept = match trials {
+        0 => "not one trial of it was finished: run the same command again".to_string(),
+        1 => format!("1 trial of it is kept in {}: the same command goes on after it", file.display()),
+        n => format!("{n} trials of it are kept in {}: the same command goes on after them", file.display()),
+    };
+    format!("{why} before the strength of the metric was found; {kept}{more}")
 }
 
 /// Result with this module's error.

@@ -3,6 +3,7 @@
 //! [`train()`] or an import makes a model, [`fit()`] a posterior, [`sample()`] draws from it, and
 //! [`predict()`], [`evaluate()`] and [`compare()`] use them.
 
+mod budget;
 pub mod compare;
 mod diagnostics;
 pub mod draws;

@@ -1,9 +1,9 @@
 //! Draws from a posterior, one at a time on the disk: nothing that was drawn is lost.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use riemla::data::Dataset;
 use riemla::nn::Network;
@@ -14,6 +14,7 @@ use riemla_files::ours::{LOG_FILE, check_set};
 use riemla_files::samples::write_samples;
 use riemla_files::{FittedTo, InUse, RunConfig, RunInfo, SampleStore, SavedPosterior, TrainingData};
 
+use super::budget::until;
 use super::diagnostics::Diagnosis;
 use super::error::{Result, WorkflowError};
 use super::fit::{KnownData, training_data};
@@ -110,7 +111,8 @@ pub fn sample(
         let keeper = Keeper::new(&store, (&set, config.samples), halt, watch);
         let finished = sampler.draw(&keeper)?;
         keeper.finish().map(|()| finished)
-    })?;
+    });
+    let finished = finished.map_err(|error| if out_of_time { error.out_of_time() } else { error })?;
     let mut store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
     let new = store.len() - before;
     let draws = finished.fair(store.read_all()?);
@@ -193,40 +195,11 @@ fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Result<Training
     )))
 }
 
-/// Runs `work` with a flag that is set once the user stops or the seconds are over; tells whether
-/// they were over.
-fn until<A>(
-    seconds: Option<f64>,
-    stop: &AtomicBool,
-    work: impl FnOnce(&AtomicBool) -> Result<A>,
-) -> Result<(A, bool)> {
-    let (halt, done, late) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
-    let deadline = seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 1e9)));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                let over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-                late.fetch_or(over, Ordering::Relaxed);
-                if over || stop.load(Ordering::Relaxed) {
-                    halt.store(true, Ordering::Relaxed);
-                }
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        });
-        let result = work(&halt);
-        done.store(true, Ordering::Relaxed);
-        result
-    })
-    .map(|result| (result, late.load(Ordering::Relaxed)))
-}
-
 /// Why there is not a single draw.
 fn nothing(failed: &[(u64, riemla::Error)], out_of_time: bool) -> WorkflowError {
     match failed.first() {
         Some((index, error)) => WorkflowError::unfit(format!("no draw succeeded; draw {index}: {error}")),
-        None if out_of_time => {
-            WorkflowError::unfit("not one draw was finished within --seconds: give it more time")
-        }
+        None if out_of_time => WorkflowError::Interrupted.out_of_time(),
         None => WorkflowError::Interrupted,
     }
 }

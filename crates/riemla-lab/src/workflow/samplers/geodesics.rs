@@ -13,7 +13,7 @@ use riemla_files::ours::STRENGTH_FILE;
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
 use super::{Finished, Keeper, Sampler};
-use crate::strength::settle;
+use crate::strength::{SettleControl, kept_trials, settle};
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::held_out::too_few;
@@ -62,10 +62,13 @@ impl Geodesics {
     /// The posterior at the strength that its rule finds; found once per set, then kept in a file.
     fn settled(self, keeper: &Keeper<'_>) -> Result<Posterior> {
         keeper.watch.begin("choosing the strength of the metric", 0);
-        let file = keeper.set.join(STRENGTH_FILE);
-        let settled = match settle(self.posterior, &keeper.run(), &file, keeper.halt) {
+        let (file, run) = (keeper.set.join(STRENGTH_FILE), keeper.run());
+        let control =
+            SettleControl { stop: keeper.halt, watch: keeper.watch, draws: keeper.missing().len() as u64 };
+        let settled = match settle(self.posterior, &run, &file, control) {
             Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => {
-                return Err(WorkflowError::Interrupted);
+                let (trials, file) = kept_trials(&file, &run)?;
+                return Err(WorkflowError::Unsettled { trials, file, out_of_time: false });
             }
             settled => settled?,
         };
