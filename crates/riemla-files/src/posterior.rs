@@ -110,7 +110,7 @@ impl SavedPosterior {
             refit_settled: self.laplace.refit_settled,
             eigenpairs: self.laplace.eigenpairs,
             model: self.model.digest(),
-            gaussian: gaussian_digest(&self.laplace.gaussian.theta(), &parts.arrays),
+            gaussian: gaussian_digest(self.laplace.gaussian.theta(), &parts.arrays),
             fitted_to: self.fitted_to.clone(),
         };
         let theta = self.laplace.gaussian.theta();

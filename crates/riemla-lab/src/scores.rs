@@ -22,11 +22,14 @@ pub struct ScoreKind {
     of: Rule,
 }
 
+/// Of means, variances and targets.
+type ValueScore = fn(&[f64], &[f64], &[f64]) -> riemla::Result<f64>;
+
 /// Of probabilities (row-major, number of classes), labels and bins; or of means, variances and values.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
     Classes(fn(&[f64], usize, &[usize], usize) -> riemla::Result<f64>),
-    Values(fn(&[f64], &[f64], &[f64]) -> riemla::Result<f64>),
+    Values(ValueScore),
 }
 
 const CLASS_SCORES: [ScoreKind; 5] = [

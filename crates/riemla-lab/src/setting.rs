@@ -21,8 +21,11 @@ pub struct Setting {
     number: u64,
 }
 
+/// The configuration of a method with a number, where the name has one.
+type Configure = fn(Method, f64) -> PosteriorConfig;
+
 /// Names, and the configurations they stand for; a name that ends in `=` is followed by a number.
-const KINDS: [(&str, fn(Method, f64) -> PosteriorConfig); 18] = [
+const KINDS: [(&str, Configure); 18] = [
     // For the methods without geodesics: the setting does not matter.
     ("any", |m, _| PosteriorConfig::paper(m)),
     // As the authors' code: Dormand-Prince, rtol 1e-6, atol 1e-3, strength 1, whatever comes out.

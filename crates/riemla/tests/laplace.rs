@@ -135,18 +135,18 @@ fn refitting_settles_with_weights_and_precision_both_stationary() {
     // θ minimises the loss under the final δ and σ …
     let settled = fitted.loss(&loss).unwrap();
     let mut gradient = vec![0.0; network.dim()];
-    settled.value_and_gradient(&fitted.gaussian.theta(), &mut gradient);
-    assert!(norm(&gradient) < 1e-4 * norm(&fitted.gaussian.theta()), "‖∇L‖ = {:.2e}", norm(&gradient));
+    settled.value_and_gradient(fitted.gaussian.theta(), &mut gradient);
+    assert!(norm(&gradient) < 1e-4 * norm(fitted.gaussian.theta()), "‖∇L‖ = {:.2e}", norm(&gradient));
     assert_close("gradient_norm", &[fitted.gradient_norm], &[norm(&gradient)], 1e-9);
     // … which maximise the evidence at θ.
     let again =
-        Laplace::fit(&settled, &fitted.gaussian.theta(), &LaplaceConfig::default(), Control::default())
+        Laplace::fit(&settled, fitted.gaussian.theta(), &LaplaceConfig::default(), Control::default())
             .unwrap();
     assert_close("δ", &[again.prior.scalar().unwrap()], &[fitted.prior.scalar().unwrap()], 1e-6);
     assert_close("σ", &[sigma(again.likelihood).unwrap()], &[sigma(fitted.likelihood).unwrap()], 1e-6);
     // Refitting without an optimised prior has no meaning.
     let error =
-        Laplace::fit(&loss, &fitted.gaussian.theta(), &LaplaceConfig { refit, ..keep() }, Control::default());
+        Laplace::fit(&loss, fitted.gaussian.theta(), &LaplaceConfig { refit, ..keep() }, Control::default());
     assert!(matches!(error, Err(Error::Unsupported(_))));
 }
 

@@ -187,7 +187,7 @@ fn the_metric_can_be_calibrated_and_bounds_the_rise_of_the_loss() {
     let set = posterior.sample(2, 20, Control::default()).unwrap();
     assert!(set.failed.is_empty() && set.calibration.is_some(), "{:?}", set.failed);
     let strength = set.calibration.as_ref().unwrap().strength;
-    let start = loss.value(&posterior.gaussian().theta());
+    let start = loss.value(posterior.gaussian().theta());
     for draw in &set.draws {
         let speed = draw.geodesic.as_ref().unwrap().diagnostics.speed;
         let rise = loss.value(&draw.theta) - start;

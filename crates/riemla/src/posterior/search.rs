@@ -273,8 +273,8 @@ mod tests {
         assert_eq!(run(exact_root, |_| 0.8).0, LOWEST);
         assert_eq!(run(exact_root, |_| 1.4).0, HIGHEST);
         assert_eq!(run(exact_root, |_| f64::INFINITY).1, SearchStatus::HighestStrength);
-        assert_eq!(run(|f| minimum(|a| f(a)), |a| a).1, SearchStatus::LowestStrength);
-        assert_eq!(run(|f| minimum(|a| f(a)), |a| -a).1, SearchStatus::HighestStrength);
+        assert_eq!(run(|f| minimum(&mut *f), |a| a).1, SearchStatus::LowestStrength);
+        assert_eq!(run(|f| minimum(&mut *f), |a| -a).1, SearchStatus::HighestStrength);
         assert_eq!(root(|_| Ok(None)), Ok((START, SearchStatus::Stopped)));
         let failed = crate::Error::Unsupported("the model failed".into());
         assert_eq!(root(|_| Err(failed.clone())), Err(failed.clone()));
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn minima_are_found_in_few_trials() {
         for wanted in [2e-3, 0.04, 0.1, 0.9] {
-            let (a, status, trials) = run(|f| minimum(|a| f(a)), |a| (a / wanted).ln().powi(2));
+            let (a, status, trials) = run(|f| minimum(&mut *f), |a| (a / wanted).ln().powi(2));
             assert_eq!(status, SearchStatus::Converged);
             assert!((a / wanted).ln().abs() <= MINIMUM_TOLERANCE, "{wanted}: {a}");
             assert!(trials <= 12, "{wanted}: {trials} trials");
