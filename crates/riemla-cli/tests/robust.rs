@@ -329,9 +329,13 @@ fn a_run_under_nohup_outlives_its_terminal() {
 #[test]
 fn a_search_that_is_ended_says_what_is_kept_and_goes_on() {
     let scratch = Scratch::new();
-    scratch.moons();
-    scratch.ok("train --data train.csv --hidden 30 --out model");
-    scratch.ok("fit model --data train.csv");
+    // So many rows that the search takes seconds: the signal must come before its end.
+    let data = riemla::data::toy::two_moons(6000, 0.25, 1).expect("data");
+    let rows = data.inputs().chunks(2).zip(data.labels().expect("classes"));
+    let row = |(x, label): (&[f64], &usize)| format!("{},{},{}\n", x[0], x[1], ["north", "south"][*label]);
+    scratch.write("train.csv", "x,y,kind\n".to_string() + &rows.map(row).collect::<String>());
+    scratch.ok("train --data train.csv --hidden 30 --prior-precision 1 --out model");
+    scratch.ok("fit model --data train.csv --prior-precision 1");
     let output = scratch.run("sample posterior -n 2 --seconds 1e-9");
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");

@@ -217,6 +217,6 @@ fn temperatures_and_strengths_need_enough_rows() {
     let message = scratch.fails("sample posterior -n 2 --strength held-out");
     assert!(message.contains("18 rows are held out") && message.contains("--strength auto"), "{message}");
     scratch.ok("train --data train.csv --hidden 3 --validation 0.5 --seed 3 --out half");
-    scratch.ok("fit half --data hard.csv --out other");
+    scratch.ok("fit half --data hard.csv --other-data --out other");
     assert!(scratch.fails("sample other -n 2 --strength held-out").contains("not trained on"));
 }

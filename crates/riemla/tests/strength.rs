@@ -306,8 +306,8 @@ fn held_out_data_choose_a_strength() {
     let Err(Error::Unsupported(message)) = posterior.calibration(1, &[], Control::default()) else {
         panic!("no data, no error")
     };
-    assert!(message.contains("with_validation"));
-    assert_eq!(posterior.sample(1, 3, Control::default()).unwrap().failed.len(), 3);
+    assert!(message.contains("with_held_out"));
+    assert_eq!(posterior.sample(1, 3, Control::default()).unwrap_err(), Error::Unsupported(message));
     let posterior = posterior.with_held_out(two_moons(200, 0.2, 9).unwrap()).unwrap();
     let found = calibration(&posterior, 1);
     let best = found.trials.iter().map(|t| t.value).fold(f64::INFINITY, f64::min);

@@ -20,10 +20,12 @@ const ERROR_EXPONENT: f64 = -0.2;
 /// error / (atol + rtol·max(|y|, |y_new|)) is below 1.
 ///
 /// ```
+/// use riemla::Control;
 /// use riemla::ode::{DormandPrince, Status};
 /// let mut y = [1.0];
 /// let solver = DormandPrince { rtol: 1e-8, atol: 1e-10, ..Default::default() };
-/// let report = solver.solve(&mut |_t, y, dy| dy[0] = -y[0], 0.0, 1.0, &mut y, &mut |_, _, _| {});
+/// let mut decay = |_t: f64, y: &[f64], dy: &mut [f64]| dy[0] = -y[0];
+/// let report = solver.solve(&mut decay, 0.0, 1.0, &mut y, &mut |_, _, _| {}, Control::default());
 /// assert_eq!(report.status, Status::Reached);
 /// assert!((y[0] - (-1.0f64).exp()).abs() < 1e-8);
 /// ```

