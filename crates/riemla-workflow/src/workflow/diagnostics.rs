@@ -1,12 +1,9 @@
-//! How draws look: a table with a line per draw, and warnings in words.
+//! How draws look: numbers about all of them, a table with a line per draw, and warnings in words.
 
-use std::path::Path;
-
-use riemla::posterior::{Draw, Posterior, SampleSet, warnings};
-use riemla_files::atomic::write_file;
-use riemla_files::ours::DIAGNOSTICS_FILE;
+use riemla::posterior::{GeodesicSummary, Posterior, SampleSet, warnings};
 use serde::Serialize;
 
+use super::draw_table::DrawTable;
 use super::error::Result;
 use super::samplers::ChainSummary;
 
@@ -15,6 +12,8 @@ use super::samplers::ChainSummary;
 pub struct Diagnosis {
     /// Numbers about all of them.
     pub summary: Summary,
+    /// Numbers about each; none where a run that was cut short knows less than the files do.
+    pub table: Option<DrawTable>,
     /// What is off, and what to do about it.
     pub warnings: Vec<String>,
 }
@@ -39,16 +38,15 @@ pub struct Summary {
 }
 
 impl Diagnosis {
-    /// Looks at the draws of a posterior and writes a line about each.
-    pub(super) fn of_geodesics(posterior: &Posterior, set: &SampleSet, directory: &Path) -> Result<Self> {
+    /// Looks at the draws of a posterior.
+    pub(super) fn of_geodesics(posterior: &Posterior, set: &SampleSet) -> Result<Self> {
         let thetas = set.thetas();
         let method = posterior.config().method;
         let virial = if set.draws.len() > 1 { Some(posterior.virial_ratio(&thetas)?) } else { None };
         let geodesics: Vec<_> = set.draws.iter().filter_map(|draw| draw.geodesic.as_ref()).collect();
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let some = |values: Vec<f64>| (!values.is_empty()).then(|| mean(values));
-        let rise =
-            |g: &&riemla::posterior::GeodesicSummary| g.diagnostics.loss_end - g.diagnostics.loss_start;
+        let rise = |g: &&GeodesicSummary| g.diagnostics.loss_end - g.diagnostics.loss_start;
         let summary = Summary {
             strength: posterior.config().fixed_strength(),
             virial_ratio: virial,
@@ -59,41 +57,28 @@ impl Diagnosis {
             chains: None,
         };
         let warnings = warnings(set, posterior)?.iter().map(ToString::to_string).collect();
-        write_table(directory, HEAD, &set.draws.iter().map(line).collect::<String>())?;
-        Ok(Self { summary, warnings })
+        Ok(Self { summary, table: Some(geodesic_table(set)), warnings })
     }
 }
 
-/// Writes the table of draws.
-pub(super) fn write_table(directory: &Path, head: &str, lines: &str) -> Result<()> {
-    Ok(write_file(&directory.join(DIAGNOSTICS_FILE), |writer| {
-        use std::io::Write as _;
-        writeln!(writer, "{head}")?;
-        writer.write_all(lines.as_bytes())
-    })?)
-}
-
-const HEAD: &str = "draw,status,t,attempts,gradients,values,steps,rejections,speed,speed_drift,\
-                    speed_correction,loss_start,loss_end,loss_bound";
-
-fn line(draw: &Draw) -> String {
-    let Some(geodesic) = &draw.geodesic else { return format!("{}{}\n", draw.index, ",".repeat(13)) };
-    let (c, d) = (&geodesic.counters, &geodesic.diagnostics);
-    format!(
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-        draw.index,
-        geodesic.status,
-        geodesic.t,
-        geodesic.attempts,
-        c.gradients,
-        c.values,
-        c.steps,
-        c.rejections,
-        d.speed,
-        d.speed_drift,
-        d.speed_correction,
-        d.loss_start,
-        d.loss_end,
-        d.loss_bound
-    )
+fn geodesic_table(set: &SampleSet) -> DrawTable {
+    let geodesics = || set.draws.iter().map(|draw| draw.geodesic.as_ref());
+    let mut table = DrawTable::new(set.draws.iter().map(|draw| draw.index));
+    table.words("status", geodesics().map(|g| g.map_or(String::new(), |g| g.status.to_string())));
+    let mut numbers = |name: &'static str, of: fn(&GeodesicSummary) -> f64| {
+        table.numbers(name, geodesics().map(|geodesic| geodesic.map(of)));
+    };
+    numbers("t", |g| g.t);
+    numbers("attempts", |g| g.attempts as f64);
+    numbers("gradients", |g| g.counters.gradients as f64);
+    numbers("values", |g| g.counters.values as f64);
+    numbers("steps", |g| g.counters.steps as f64);
+    numbers("rejections", |g| g.counters.rejections as f64);
+    numbers("speed", |g| g.diagnostics.speed);
+    numbers("speed_drift", |g| g.diagnostics.speed_drift);
+    numbers("speed_correction", |g| g.diagnostics.speed_correction);
+    numbers("loss_start", |g| g.diagnostics.loss_start);
+    numbers("loss_end", |g| g.diagnostics.loss_end);
+    numbers("loss_bound", |g| g.diagnostics.loss_bound);
+    table
 }

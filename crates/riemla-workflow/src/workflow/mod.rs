@@ -6,6 +6,7 @@
 mod budget;
 pub mod compare;
 mod diagnostics;
+mod draw_table;
 pub mod draws;
 pub mod error;
 pub mod evaluate;
@@ -19,10 +20,12 @@ pub mod predict;
 pub mod predictor;
 pub mod sample;
 mod samplers;
+mod take;
 mod train;
 
 pub use compare::{CompareConfig, Comparison, compare};
 pub use diagnostics::{Diagnosis, Summary};
+pub use draw_table::{DrawCells, DrawColumn, DrawTable};
 pub use error::{Result, WorkflowError};
 pub use evaluate::{EvaluateConfig, Evaluation, evaluate};
 pub use fit::{FitConfig, Fitted, fit};
@@ -31,6 +34,10 @@ pub use input::{ColumnChoices, DataFiles};
 pub use inspect::{Description, inspect};
 pub use predict::{OutputFormat, PredictConfig, Predicted, predict, predict_to_file};
 pub use predictor::Predictor;
-pub use sample::{MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, read_posterior, sample};
+pub use sample::{
+    MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, read_posterior, sample, sample_in_memory,
+    sample_model,
+};
 pub use samplers::{ChainRecord, ChainSummary};
+pub use take::Taken;
 pub use train::{PartScores, Prepared, TrainConfig, Trained, train, train_on};

@@ -1,25 +1,22 @@
-//! Draws from a posterior, one at a time on the disk: nothing that was drawn is lost.
+//! Draws from a posterior: on the disk, where nothing that was drawn is lost, or in memory.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss};
+use riemla::posterior::Posterior;
 use riemla_files::identity::differences;
 pub use riemla_files::ours::SAMPLES_DIRECTORY;
-use riemla_files::ours::{LOG_FILE, check_set};
-use riemla_files::samples::write_samples;
-use riemla_files::{FittedTo, InUse, RunConfig, RunInfo, SampleStore, SavedPosterior, TrainingData};
+use riemla_files::{FittedTo, InUse, Origin, RunConfig, SampleStore, SavedPosterior, TrainingData};
 
-use super::budget::until;
-use super::diagnostics::Diagnosis;
 use super::error::{Result, WorkflowError};
 use super::fit::{KnownData, training_data};
 use super::input::DataFiles;
-use super::samplers::{Keeper, sampler};
+use super::samplers::{Geodesics, sampler};
+use super::take::{Taken, take};
 use crate::watch::Watch;
 
 /// What is asked of a sampling.
@@ -63,34 +60,23 @@ impl SampleConfig {
     }
 }
 
-/// What a sampling did.
+/// A set of draws on the disk.
 #[derive(Debug, Clone)]
 pub struct Sampled {
     /// Where the set is.
     pub directory: PathBuf,
-    /// Draws in the set now, and how many of them are new.
-    pub draws: (usize, usize),
-    /// Draws asked for.
-    pub asked: u64,
-    /// The seed of all.
-    pub seed: u64,
-    /// How the draws look.
-    pub diagnosis: Diagnosis,
-    /// Whether the budget ran out.
-    pub out_of_time: bool,
-    /// Seconds spent.
-    pub seconds: f64,
+    /// The draws and how they look.
+    pub taken: Taken,
 }
 
-/// Draws what is missing of a set. Once `stop` is set or the budget is used up, draws under way are
-/// given up and what is there is kept.
+/// Draws what is missing of a set of a posterior on the disk. Once `stop` is set or the budget is used up,
+/// draws under way are given up and what is there is kept.
 pub fn sample(
     directory: &Path,
     config: &SampleConfig,
     stop: &AtomicBool,
     watch: &dyn Watch,
 ) -> Result<Sampled> {
-    let begun = Instant::now();
     watch.begin("reading the posterior", 0);
     check_posterior(directory)?;
     let _in_use = InUse::claim(directory)?;
@@ -98,35 +84,32 @@ pub fn sample(
     let config = &config.for_model(&saved);
     let set = directory.join(SAMPLES_DIRECTORY).join(config.set_name());
     let data = data_of(&saved, config.data.as_ref())?;
-    let (dim, origin) = (saved.laplace.gaussian.theta().len(), saved.origin());
-    let sampler = sampler((saved, data), config)?;
-    let run = RunInfo::new(sampler.config(), config.seed, dim, origin);
-    check_set(&set)?;
-    std::fs::create_dir_all(&set).map_err(io(&set, "make it"))?;
-    let store = SampleStore::continue_set(&set.join(LOG_FILE), &set, &run)?;
-    let before = store.len();
-    let damage = damage(&store, &set.join(LOG_FILE));
-    let store = Mutex::new(store);
-    let (finished, out_of_time) = until(config.seconds, stop, |halt| {
-        let keeper = Keeper::new(&store, (&set, config.samples), halt, watch);
-        let finished = sampler.draw(&keeper)?;
-        keeper.finish().map(|()| finished)
-    });
-    let finished = finished.map_err(|error| if out_of_time { error.out_of_time() } else { error })?;
-    let mut store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let new = store.len() - before;
-    let draws = finished.fair(store.read_all()?);
-    if draws.is_empty() {
-        return Err(nothing(finished.failed(), out_of_time));
-    }
-    write_samples(&set, &run, &draws)?;
-    watch.begin("checking the draws", 0);
-    let mut diagnosis = finished.diagnose(&set, &draws)?;
-    diagnosis.warnings.extend(damage);
-    let (asked, seed) = (config.samples, config.seed);
-    let seconds = begun.elapsed().as_secs_f64();
-    let draws = (draws.len(), new.min(draws.len()));
-    Ok(Sampled { directory: set, draws, asked, seed, diagnosis, out_of_time, seconds })
+    let origin = saved.origin();
+    let taken = take(sampler((saved, data), config)?, Some((&set, origin)), config, stop, watch)?;
+    Ok(Sampled { directory: set, taken })
+}
+
+/// The same draws of a posterior in memory, kept there.
+pub fn sample_in_memory(
+    saved: &SavedPosterior,
+    config: &SampleConfig,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Taken> {
+    let config = &config.for_model(saved);
+    let data = data_of(saved, config.data.as_ref())?;
+    take(sampler((saved.clone(), data), config)?, None, config, stop, watch)
+}
+
+/// Draws from a posterior of any model, in memory or in a directory with what tells the model from others.
+pub fn sample_model(
+    posterior: Posterior,
+    set: Option<(&Path, Origin)>,
+    config: &SampleConfig,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Taken> {
+    take(Box::new(Geodesics::of(posterior, config)), set, config, stop, watch)
 }
 
 /// What was lost of a log, in words.
@@ -193,13 +176,4 @@ fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Result<Training
         files.data.display(),
         differences.join("; ")
     )))
-}
-
-/// Why there is not a single draw.
-fn nothing(failed: &[(u64, riemla::Error)], out_of_time: bool) -> WorkflowError {
-    match failed.first() {
-        Some((index, error)) => WorkflowError::unfit(format!("no draw succeeded; draw {index}: {error}")),
-        None if out_of_time => WorkflowError::Interrupted.out_of_time(),
-        None => WorkflowError::Interrupted,
-    }
 }

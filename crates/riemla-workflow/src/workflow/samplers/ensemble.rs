@@ -10,9 +10,10 @@ use riemla::reference::{Ensemble, Reference};
 use riemla::train::TrainStatus;
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
-use super::problem::{Problem, write_lines};
+use super::problem::Problem;
 use super::{Finished, Keeper, Sampler};
 use crate::workflow::diagnostics::Diagnosis;
+use crate::workflow::draw_table::DrawTable;
 use crate::workflow::error::Result;
 use crate::workflow::sample::SampleConfig;
 
@@ -43,6 +44,10 @@ impl Sampling {
 impl Sampler for Sampling {
     fn config(&self) -> RunConfig {
         Reference::Ensemble(self.settings).into()
+    }
+
+    fn dim(&self) -> usize {
+        self.problem.weights()
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
@@ -78,20 +83,21 @@ impl Finished for Drawn {
         &self.failed
     }
 
-    fn diagnose(&self, directory: &Path, draws: &[Draw]) -> Result<Diagnosis> {
+    fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
         let looks = self.problem.looks(draws);
         let mut summary = self.problem.summary(draws, &looks, self.problem.weights());
         summary.failed = self.failed.len();
-        write_lines(directory, "training_seed,loss,gradient_norm", draws, |i| {
-            let seed = Ensemble::member_seed(self.problem.seed, draws[i].index);
-            format!("{seed},{},{}", looks[i].loss, looks[i].gradient_norm)
-        })?;
+        let mut table = DrawTable::new(draws.iter().map(|draw| draw.index));
+        let seed = |draw: &Draw| Ensemble::member_seed(self.problem.seed, draw.index).to_string();
+        table.words("training_seed", draws.iter().map(seed));
+        table.numbers("loss", looks.iter().map(|look| Some(look.loss)));
+        table.numbers("gradient_norm", looks.iter().map(|look| Some(look.gradient_norm)));
         let mut warnings = Vec::new();
         if let (count @ 1.., of) = self.unfinished {
             warnings.push(format!(
                 "{count} of {of} members did not reach a minimum: give their training more --iterations"
             ));
         }
-        Ok(Diagnosis { summary, warnings })
+        Ok(Diagnosis { summary, table: Some(table), warnings })
     }
 }

@@ -20,7 +20,7 @@ use crate::workflow::held_out::too_few;
 use crate::workflow::sample::{SampleConfig, loss_of};
 
 /// A posterior of the library, before its draws.
-pub(super) struct Geodesics {
+pub(crate) struct Geodesics {
     posterior: Posterior,
     settings: PosteriorConfig,
     seed: u64,
@@ -56,13 +56,20 @@ impl Geodesics {
             }
             _ => posterior,
         };
-        Ok(Self { posterior, settings: settings.clone(), seed: config.seed, name: config.set_name() })
+        Ok(Self::of(posterior, config))
+    }
+
+    /// Of any posterior of the library.
+    pub(crate) fn of(posterior: Posterior, config: &SampleConfig) -> Self {
+        let settings = posterior.config().clone();
+        Self { posterior, settings, seed: config.seed, name: config.set_name() }
     }
 
     /// The posterior at the strength that its rule finds; found once per set, then kept in a file.
     fn settled(self, keeper: &Keeper<'_>) -> Result<Posterior> {
         keeper.watch.begin("choosing the strength of the metric", 0);
-        let (file, run) = (keeper.set.join(STRENGTH_FILE), keeper.run());
+        let Some((set, run)) = keeper.place() else { return self.settled_in_memory(keeper) };
+        let file = set.join(STRENGTH_FILE);
         let control =
             SettleControl { stop: keeper.halt, watch: keeper.watch, draws: keeper.missing().len() as u64 };
         let settled = match settle(self.posterior, &run, &file, control) {
@@ -73,14 +80,28 @@ impl Geodesics {
             settled => settled?,
         };
         if let Some(found) = &settled.found {
-            let status = match found.status {
-                SearchStatus::Converged => String::new(),
-                status => format!(" ({status})"),
-            };
-            keeper.watch.note(&format!("strength of the metric: {:.4}{status}", found.strength));
+            note(keeper, found.strength, found.status);
         }
         Ok(settled.posterior)
     }
+
+    fn settled_in_memory(self, keeper: &Keeper<'_>) -> Result<Posterior> {
+        let control = Control::default().stopping(keeper.halt);
+        let Some(found) = self.posterior.calibration(self.seed, &[], control)? else {
+            return Ok(self.posterior);
+        };
+        if found.status == SearchStatus::Stopped {
+            return Err(WorkflowError::Interrupted);
+        }
+        note(keeper, found.strength, found.status);
+        Ok(self.posterior.with_strength(found.strength)?)
+    }
+}
+
+/// Says which strength was found.
+fn note(keeper: &Keeper<'_>, strength: f64, status: SearchStatus) {
+    let status = if status == SearchStatus::Converged { String::new() } else { format!(" ({status})") };
+    keeper.watch.note(&format!("strength of the metric: {strength:.4}{status}"));
 }
 
 /// A strength is chosen by as many rows as a temperature, for the same reason.
@@ -100,6 +121,10 @@ fn check_held_out(saved: &SavedPosterior, rows: &Dataset) -> Result<()> {
 impl Sampler for Geodesics {
     fn config(&self) -> RunConfig {
         self.settings.clone().into()
+    }
+
+    fn dim(&self) -> usize {
+        self.posterior.gaussian().theta().len()
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
@@ -122,8 +147,8 @@ impl Finished for Drawn {
         &self.set.failed
     }
 
-    fn diagnose(&self, directory: &Path, draws: &[Draw]) -> Result<Diagnosis> {
+    fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
         let set = SampleSet { draws: draws.to_vec(), ..self.set.clone() };
-        Diagnosis::of_geodesics(&self.posterior, &set, directory)
+        Diagnosis::of_geodesics(&self.posterior, &set)
     }
 }

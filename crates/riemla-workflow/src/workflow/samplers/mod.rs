@@ -1,7 +1,8 @@
 //! The samplers behind `riemla sample`: one file each.
 //!
 //! A sampler is made with all checks before anything is written ([`sampler`]), takes the draws that are
-//! missing ([`Sampler::draw`]), and then tells how the whole set looks ([`Finished::diagnose`]).
+//! missing ([`Sampler::draw`]), and then tells how the whole set looks ([`Finished::diagnose`]). It does not know
+//! whether they are kept on the disk or in memory.
 
 mod ensemble;
 mod geodesics;
@@ -16,7 +17,8 @@ use riemla::posterior::Draw;
 use riemla::reference::Reference;
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
-pub(crate) use keeper::Keeper;
+pub(crate) use geodesics::Geodesics;
+pub(crate) use keeper::{Keeper, Log};
 pub use nuts::{ChainRecord, ChainSummary};
 
 use super::diagnostics::Diagnosis;
@@ -27,6 +29,9 @@ use super::sample::SampleConfig;
 pub(crate) trait Sampler: Send {
     /// The settings in force, as they are written beside the draws.
     fn config(&self) -> RunConfig;
+
+    /// Number of weights.
+    fn dim(&self) -> usize;
 
     /// Takes the draws that the keeper misses, until it halts.
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>>;
@@ -44,8 +49,8 @@ pub(crate) trait Finished: Send {
         draws
     }
 
-    /// Looks at all draws of the set, and writes what it saw into its directory.
-    fn diagnose(&self, directory: &Path, draws: &[Draw]) -> Result<Diagnosis>;
+    /// Looks at all draws of the set; `directory` is its place, if it has one.
+    fn diagnose(&self, directory: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis>;
 }
 
 /// The sampler of a method, for a posterior with its data.
@@ -54,7 +59,7 @@ pub(crate) fn sampler(
     config: &SampleConfig,
 ) -> Result<Box<dyn Sampler>> {
     Ok(match &config.run {
-        RunConfig::Posterior(settings) => Box::new(geodesics::Geodesics::new(posterior, settings, config)?),
+        RunConfig::Posterior(settings) => Box::new(Geodesics::new(posterior, settings, config)?),
         RunConfig::Reference(Reference::Nuts(settings)) => {
             Box::new(nuts::Sampling::new(posterior, *settings, config)?)
         }

@@ -15,9 +15,10 @@ use riemla_files::ours::CHAINS_FILE;
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 use serde::{Deserialize, Serialize};
 
-use super::problem::{Problem, write_lines};
+use super::problem::Problem;
 use super::{Finished, Keeper, Sampler};
 use crate::workflow::diagnostics::Diagnosis;
+use crate::workflow::draw_table::DrawTable;
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::sample::SampleConfig;
 
@@ -140,10 +141,15 @@ impl Sampler for Sampling {
         Reference::Nuts(self.settings).into()
     }
 
+    fn dim(&self) -> usize {
+        self.problem.weights()
+    }
+
     /// Chains cannot go on in the middle: they are run again from their starts, with the same bits, and
     /// only what is missing is new.
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
-        let complete = ChainRecord::read(keeper.set)?.is_some_and(|record| record.draws >= keeper.samples);
+        let known = keeper.set.map(ChainRecord::read).transpose()?.flatten();
+        let complete = known.is_some_and(|record| record.draws >= keeper.samples);
         if complete && keeper.missing().is_empty() {
             let Self { problem, settings } = *self;
             return Ok(Box::new(Drawn { problem, settings, chains: None }));
@@ -180,20 +186,20 @@ impl Finished for Drawn {
             .collect()
     }
 
-    fn diagnose(&self, directory: &Path, draws: &[Draw]) -> Result<Diagnosis> {
+    fn diagnose(&self, directory: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
         let looks = self.problem.looks(draws);
         // A run that was stopped earlier than the one before it knows less about the draws than the files do.
         let of_chain = |c: usize| (draws.len() + self.settings.chains - 1 - c) / self.settings.chains;
         let known = |all: &&Chains| (0..).zip(&all.chains).all(|(c, one)| one.draws.len() >= of_chain(c));
-        let record = match self.chains.as_ref().filter(known) {
-            Some(chains) => {
-                let record = ChainRecord::new(draws.len() as u64, chains, &self.settings);
-                write_json(&directory.join(CHAINS_FILE), &record)?;
-                self.write_lines(directory, draws, chains)?;
-                Some(record)
-            }
-            None => ChainRecord::read(directory)?,
+        let chains = self.chains.as_ref().filter(known);
+        let record = match chains {
+            Some(chains) => Some(ChainRecord::new(draws.len() as u64, chains, &self.settings)),
+            None => directory.map(ChainRecord::read).transpose()?.flatten(),
         };
+        if let (Some(directory), Some(_), Some(record)) = (directory, chains, &record) {
+            write_json(&directory.join(CHAINS_FILE), record)?;
+        }
+        let table = chains.map(|chains| self.table(draws, chains));
         let losses: Vec<Vec<f64>> = looks.iter().map(|look| vec![look.loss]).collect();
         let weights: Vec<Vec<f64>> =
             draws.iter().map(|draw| self.problem.laplace.gaussian.subset().gather(&draw.theta)).collect();
@@ -208,7 +214,7 @@ impl Finished for Drawn {
         summary.gradients = chains.record.as_ref().map(|r| r.gradients as f64 / r.steps.max(1) as f64);
         let warnings = warnings(&chains, draws.len());
         summary.chains = Some(chains);
-        Ok(Diagnosis { summary, warnings })
+        Ok(Diagnosis { summary, table, warnings })
     }
 }
 
@@ -240,14 +246,18 @@ impl Drawn {
         Ok(Some(Convergence::worst(all)))
     }
 
-    fn write_lines(&self, directory: &Path, draws: &[Draw], chains: &Chains) -> Result<()> {
-        let head = "chain,loss,acceptance,tree_depth,gradients,diverging";
-        write_lines(directory, head, draws, |i| {
-            let chain = i % self.settings.chains;
-            let Transition { loss, acceptance, depth, gradients, diverging } =
-                chains.chains[chain].transitions[i / self.settings.chains];
-            format!("{chain},{loss},{acceptance},{depth},{gradients},{diverging}")
-        })
+    /// What each step did; draw i is of chain i mod C.
+    fn table(&self, draws: &[Draw], chains: &Chains) -> DrawTable {
+        let count = self.settings.chains;
+        let steps = || (0..draws.len()).map(|i| &chains.chains[i % count].transitions[i / count]);
+        let mut table = DrawTable::new(draws.iter().map(|draw| draw.index));
+        table.numbers("chain", (0..draws.len()).map(|i| Some((i % count) as f64)));
+        table.numbers("loss", steps().map(|step| Some(step.loss)));
+        table.numbers("acceptance", steps().map(|step| Some(step.acceptance)));
+        table.numbers("tree_depth", steps().map(|step| Some(step.depth as f64)));
+        table.numbers("gradients", steps().map(|step| Some(step.gradients as f64)));
+        table.words("diverging", steps().map(|step| step.diverging.to_string()));
+        table
     }
 }
 

@@ -1,13 +1,11 @@
 //! What the samplers without a Gaussian have in common: the loss, and a look at their draws.
 
-use std::path::Path;
-
 use riemla::curvature::Laplace;
 use riemla::objective::{NetworkLoss, Objective as _};
 use riemla::posterior::{Draw, virial_ratio};
 use riemla_files::{SavedPosterior, TrainingData};
 
-use crate::workflow::diagnostics::{Summary, write_table};
+use crate::workflow::diagnostics::Summary;
 use crate::workflow::error::Result;
 use crate::workflow::sample::{SampleConfig, loss_of};
 
@@ -61,15 +59,4 @@ impl Problem {
             ..Summary::default()
         }
     }
-}
-
-/// Writes a line per draw: `head` names what `cells` gives after the number of the draw.
-pub(super) fn write_lines(
-    directory: &Path,
-    head: &str,
-    draws: &[Draw],
-    cells: impl Fn(usize) -> String,
-) -> Result<()> {
-    let lines = draws.iter().enumerate().map(|(i, draw)| format!("{},{}\n", draw.index, cells(i)));
-    write_table(directory, &format!("draw,{head}"), &lines.collect::<String>())
 }

@@ -8,10 +8,11 @@ use riemla::random::{Purpose, stream};
 use riemla::reference::{Reference, Swag, swag};
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
-use super::problem::{Problem, write_lines};
+use super::problem::Problem;
 use super::{Finished, Keeper, Sampler};
 use crate::watch::steps;
 use crate::workflow::diagnostics::Diagnosis;
+use crate::workflow::draw_table::DrawTable;
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::sample::SampleConfig;
 
@@ -43,6 +44,10 @@ impl Sampler for Sampling {
         Reference::Swag(self.settings).into()
     }
 
+    fn dim(&self) -> usize {
+        self.problem.weights()
+    }
+
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
         let Self { problem, settings } = *self;
         let missing = keeper.missing();
@@ -72,10 +77,11 @@ impl Sampler for Sampling {
 }
 
 impl Finished for Drawn {
-    fn diagnose(&self, directory: &Path, draws: &[Draw]) -> Result<Diagnosis> {
+    fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
         let looks = self.0.looks(draws);
         let summary = self.0.summary(draws, &looks, self.0.weights());
-        write_lines(directory, "loss", draws, |i| looks[i].loss.to_string())?;
+        let mut table = DrawTable::new(draws.iter().map(|draw| draw.index));
+        table.numbers("loss", looks.iter().map(|look| Some(look.loss)));
         let warning = summary.virial_ratio.filter(|ratio| (ratio - 1.0).abs() > VIRIAL_SLACK).map(|ratio| {
             let (place, change) =
                 if ratio < 1.0 { ("too close to their mean", "raise") } else { ("too far out", "lower") };
@@ -84,6 +90,6 @@ impl Finished for Drawn {
                  that of the noise of gradient descent, no fit to the posterior: {change} --learning-rate"
             )
         });
-        Ok(Diagnosis { summary, warnings: warning.into_iter().collect() })
+        Ok(Diagnosis { summary, table: Some(table), warnings: warning.into_iter().collect() })
     }
 }
