@@ -83,7 +83,7 @@ fn assess(
     let objective = objective(model, method)?;
     let uncertain = method != Method::Map;
     Ok(MethodResult {
-        method: method,
+        method,
         requested: requested(method, config),
         draws: kept.draws.len() as u64,
         scores: scores(&test, data.test.targets(), &far)?,

@@ -142,7 +142,7 @@ fn open(set: &Path, run: &RunInfo) -> Result<(Log, Option<String>)> {
     let file = set.join(LOG_FILE);
     let store = SampleStore::continue_set(&file, set, run)?;
     let damage = damage(&store, &file);
-    Ok((Log::Disk(store), damage))
+    Ok((Log::Disk(Box::new(store)), damage))
 }
 
 /// Why there is not a single draw.
