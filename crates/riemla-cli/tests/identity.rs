@@ -157,7 +157,7 @@ fn data_that_the_model_or_posterior_does_not_know_are_refused() {
     let output = scratch.run("fit imported --data swapped.csv --prior-precision 1 --out p");
     let message = common::text(&output.stderr);
     assert!(
-        message.contains("no minimum") && message.contains("data that the model was trained on"),
+        message.contains("not a minimum") && message.contains("data that the model was trained on"),
         "{message}"
     );
 }

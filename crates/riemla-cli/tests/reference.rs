@@ -75,7 +75,12 @@ fn baselines_depend_on_seed_and_number_alone() {
     let table = scratch.ok("evaluate posterior --data test.csv --resamples 20");
     assert!(table.contains("\nswag ") && table.contains("\nensemble "), "{table}");
     assert_eq!(json(&scratch.ok("sample posterior -m ensemble --name five --json"))["draws"], 5);
-    // Members reach minima; the table tells their losses.
+    // The virial ratio of minima is 0, whatever they are worth: it is not shown.
+    assert!(!scratch.ok("sample posterior -m ensemble --seed 3 -n 4").contains("virial"));
+    assert!(scratch.ok("sample posterior -m swag --seed 3 -n 4").contains("virial ratio (ideal: 1)"));
+    let compared = json(&scratch.ok("compare posterior --method swag,ensemble --json"));
+    assert!(compared["a"]["virial_ratio"].is_number() && compared["b"]["virial_ratio"].is_null(), "{compared}");
+    // Members reach minima; the table has their losses.
     let (head, rows) = columns(&scratch.read("posterior/samples/ensemble/diagnostics.csv"));
     assert_eq!(head.join(","), "draw,training_seed,loss,gradient_norm");
     assert!(rows.iter().all(|row| row[3].parse::<f64>().expect("a number") < 1e-3), "{rows:?}");

@@ -115,7 +115,7 @@ fn a_budget_ends_the_draws_and_keeps_them() {
     scratch.posterior();
     let output = scratch.run("sample posterior -n 1000000 --strength 0.5 --seconds 1");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("The time is over"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("Time limit reached"), "{}", text(&output.stderr));
     let printed = text(&output.stdout);
     assert!(printed.contains("draws") && scratch.join("posterior/samples/riem-la/samples.json").exists());
 }
@@ -246,7 +246,7 @@ fn a_disk_that_fills_up_while_drawing_keeps_the_draws_for_the_next_run() {
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{message}");
         assert!(
-            message.contains("cannot add a draw") && message.contains("the same command goes on"),
+            message.contains("cannot add a draw") && message.contains("run the same command again"),
             "{message}"
         );
         assert!(!scratch.join("posterior/samples/full/samples.json").exists());
@@ -298,7 +298,7 @@ fn ctrl_c_and_sigterm_keep_the_draws_and_the_same_command_goes_on() {
         let output = child.wait_with_output().expect("ends");
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{signal}: {message}");
-        assert!(message.contains("the same command goes on"), "{signal}: {message}");
+        assert!(message.contains("run the same command to continue"), "{signal}: {message}");
         let predicted = scratch.ok(&format!("predict posterior -m set{signal} --data test.csv"));
         assert_eq!(predicted.lines().count(), 61);
     }
@@ -353,7 +353,7 @@ fn a_search_that_is_ended_says_what_is_kept_and_goes_on() {
     let output = child.wait_with_output().expect("ends");
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{message}");
-    for part in ["interrupted", "kept in", "calibration.trials.json", "the same command goes on"] {
+    for part in ["interrupted", "kept in", "calibration.trials.json", "the same command continues"] {
         assert!(message.contains(part), "{part}: {message}");
     }
     let output = scratch.run("sample posterior -n 2 --seconds 1e-9");

@@ -15,7 +15,7 @@ pub struct DataArguments {
     #[arg(long, value_name = "FILE")]
     pub data: PathBuf,
 
-    /// Targets in a file of their own, for images and arrays
+    /// Separate file with the targets, for images and arrays
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
@@ -52,11 +52,11 @@ pub struct ReadingArguments {
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter, help_heading = READING)]
     pub delimiter: Option<u8>,
 
-    /// Numbers of CSV files have a decimal comma
+    /// Numbers in CSV files have a decimal comma
     #[arg(long, help_heading = READING)]
     pub decimal_comma: bool,
 
-    /// Most bytes to take from a file after decompression, such as 16G [default: 4 GiB]
+    /// Maximum size of a file after decompression, such as 16G [default: 4 GiB]
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = READING)]
     pub max_size: Option<u64>,
 }
@@ -82,12 +82,12 @@ pub struct ColumnArguments {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
     pub ignore: Vec<String>,
 
-    /// Columns of categories, even if they look like numbers, such as codes
+    /// Columns to treat as categories even if they look like numbers, such as codes
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
     pub categorical: Vec<String>,
 
-    /// What to do about missing values: report them as errors, impute them (mean, or most frequent
-    /// category), or impute them and add an input that says so; kept in the model
+    /// How to handle missing values: report an error, impute them (mean, or most frequent category), or
+    /// impute them and add an indicator input; stored in the model
     #[arg(long, value_name = "WAY", default_value = "error", requires = "data")]
     pub missing: MissingName,
 }

@@ -166,7 +166,8 @@ impl PosteriorConfig {
         let message = if self.strength.fixed().is_none() {
             "the Fisher metric has no strength to calibrate; leave it fixed"
         } else if !matches!(self.integrator, Integrator::DormandPrince(_)) {
-            "the constrained leapfrog knows only the metric of the loss; use dormand-prince with the Fisher metric"
+            "the constrained leapfrog supports only metrics of the loss; use dormand-prince with the \
+             Fisher metric"
         } else {
             return Ok(());
         };

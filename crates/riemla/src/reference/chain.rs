@@ -24,7 +24,7 @@ struct Density<'a> {
 /// Why there is no density at a point.
 #[derive(Debug, thiserror::Error)]
 enum NoDensity {
-    #[error("outside of the domain")]
+    #[error("outside the domain of the loss")]
     Outside,
     #[error("stopped on request")]
     Stopped,
@@ -146,6 +146,6 @@ impl Plan<'_> {
     }
 
     fn failure(&self, error: &dyn std::fmt::Display) -> Error {
-        Error::Unsupported(format!("chain {} of NUTS could not go on: {error}", self.index))
+        Error::Unsupported(format!("chain {} of NUTS could not continue: {error}", self.index))
     }
 }

@@ -192,7 +192,7 @@ impl Comparison {
             ("K/2", each(&|side| side.loss.map(|_| three(0.5 * side.weights as f64)))),
             (
                 "virial ratio",
-                each(&|side| side.loss.map(|l| format!("{:.3} ±{:.3}", l.virial_ratio.0, l.virial_ratio.1))),
+                each(&|side| side.loss?.virial_ratio.map(|(mean, error)| format!("{mean:.3} ±{error:.3}"))),
             ),
             ("sd of outputs", each(&|side| side.spread.map(|spread| format!("{:.4}", spread.outputs)))),
             ("sd of probabilities", each(&|side| side.spread?.probabilities.map(|sd| format!("{sd:.4}")))),
@@ -240,6 +240,7 @@ impl Comparison {
 }
 
 fn side(side: &Side) -> Value {
+    let virial = side.loss.and_then(|loss| loss.virial_ratio);
     json!({
         "posterior": side.place.posterior.display().to_string(),
         "set": side.place.set,
@@ -248,8 +249,8 @@ fn side(side: &Side) -> Value {
         "uncertain_weights": side.weights,
         "loss_rise": side.loss.map(|loss| number(loss.rise)),
         "half_the_weights": 0.5 * side.weights as f64,
-        "virial_ratio": side.loss.map(|loss| number(loss.virial_ratio.0)),
-        "virial_ratio_standard_error": side.loss.map(|loss| number(loss.virial_ratio.1)),
+        "virial_ratio": virial.map(|(mean, _)| number(mean)),
+        "virial_ratio_standard_error": virial.map(|(_, error)| number(error)),
         "output_sd": side.spread.map(|spread| number(spread.outputs)),
         "probability_sd": side.spread.and_then(|spread| spread.probabilities).map(number),
         "k_hat": side.importance.map(|importance| number(importance.shape)),

@@ -81,6 +81,8 @@ impl Finished for Drawn {
     fn diagnose(&self, directory: &Path, draws: &[Draw]) -> Result<Diagnosis> {
         let looks = self.problem.looks(draws);
         let mut summary = self.problem.summary(draws, &looks, self.problem.weights());
+        // Members are minima: their gradients vanish, and the ratio is 0 however good they are.
+        summary.virial_ratio = None;
         summary.failed = self.failed.len();
         write_lines(directory, "training_seed,loss,gradient_norm", draws, |i| {
             let seed = Ensemble::member_seed(self.problem.seed, draws[i].index);
