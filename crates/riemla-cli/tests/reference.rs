@@ -133,7 +133,7 @@ fn what_does_not_fit_is_refused() {
     // Another warm-up gives other draws: they are not mixed.
     scratch.ok("sample posterior -m nuts --warmup 60 --chains 2 -n 20");
     let message = scratch.fails("sample posterior -m nuts --warmup 70 --chains 2 -n 20");
-    assert!(message.contains("config.warmup is 60 there, but 70 now"), "{message}");
+    assert!(message.contains("config.warmup was 60, but is 70 now"), "{message}");
     // A set with more draws than a later run makes, and without its record.
     std::fs::remove_file(scratch.join("posterior/samples/nuts/chains.json")).expect("removes");
     let fewer = json(&scratch.ok("sample posterior -m nuts --warmup 60 --chains 2 -n 10 --json"));

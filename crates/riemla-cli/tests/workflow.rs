@@ -73,7 +73,7 @@ fn from_a_table_to_intervals_of_numbers() {
         json(&scratch.ok("evaluate posterior --data test.csv --resamples 20 --report r.html --json"));
     let rmse = evaluation["methods"][0]["scores"]["rmse"]["estimate"].as_f64().expect("a number");
     assert!(rmse > 1.0 && rmse < 8.0, "noise of 2 in the units of the table: {rmse}");
-    assert!(scratch.read("r.html").contains("hold what they promise"));
+    assert!(scratch.read("r.html").contains("Coverage of the intervals"));
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn read_part(file: &TensorFile, part: &str) -> Result<Dataset> {
             |value: &f64| (*value >= 0.0 && *value < 1e9 && value.fract() == 0.0).then_some(*value as usize);
         let classes: Option<Vec<usize>> = values.iter().map(class).collect();
         Targets::Classes(
-            classes.ok_or_else(|| problem(format!("`{labels}` holds numbers that are no class")))?,
+            classes.ok_or_else(|| problem(format!("`{labels}` contains numbers that are not classes")))?,
         )
     } else {
         let values = file.get(&format!("{part}.values"))?;

@@ -159,7 +159,7 @@ pub fn expect<T: Serialize>(file: &str, found: &T, expected: &T) -> Result<()> {
         file: file.into(),
         other: "this run".into(),
         problem: format!(
-            "{}; go on with the same inputs and settings, or write to another place (--name or --out)",
+            "{}; use the same inputs and settings, or write elsewhere (--name or --out)",
             differences.join("; ")
         ),
     })
@@ -186,7 +186,7 @@ fn compare(at: &str, found: &Value, now: &Value, differences: &mut Vec<String>) 
             Some(what) => format!("{what} differ"),
             None => {
                 let at = at.trim_start_matches("depends_on.");
-                format!("{at} is {found} there, but {now} now")
+                format!("{at} was {found}, but is {now} now")
             }
         }),
     }

@@ -66,7 +66,8 @@ impl Source {
         let file = name(path);
         let handle = File::open(path).map_err(Error::io(&file, "open it"))?;
         if handle.metadata().map_err(Error::io(&file, "open it"))?.is_dir() {
-            return Err(Error::format(&file, "data", "it is a directory; give a file in it"));
+            return Err(Error::format(&file, "data", "it is a directory, but a file is needed; give a file \
+                 in it"));
         }
         Self::from_reader(file, handle, options)
     }
@@ -203,7 +204,7 @@ pub(crate) fn read_error(file: &str, action: &'static str, error: io::Error) -> 
             Error::format(file, "gzip", format!("{error}; copy or download it again"))
         }
         io::ErrorKind::UnexpectedEof if action == "read it" => {
-            Error::format(file, "gzip", "it ends in the middle; copy or download it again")
+            Error::format(file, "gzip", "it is truncated; copy or download it again")
         }
         _ => Error::Io { file: file.into(), action, source: error },
     }

@@ -123,7 +123,7 @@ pub fn check_set(directory: &Path) -> Result<()> {
     match SET.iter().find(|name| there(name)) {
         Some(name) => Err(Error::Protected {
             file: directory.join(name).display().to_string(),
-            reason: "there is neither a log of draws nor a set of draws that it belongs to".into(),
+            reason: "it belongs to no log or set of draws".into(),
             remedy: "move it elsewhere, or choose another set with --name",
         }),
         None => Ok(()),

@@ -25,7 +25,7 @@ pub const POSTERIOR_FILE: &str = "posterior.json";
 pub const TENSORS_FILE: &str = "posterior.safetensors";
 
 /// What to do about a damaged file of a posterior.
-const REMEDY: &str = "copy the directory again, or make the posterior again with `riemla fit`";
+const REMEDY: &str = "copy the directory again, or create the posterior again with `riemla fit`";
 
 /// `posterior.json`.
 #[derive(Serialize, Deserialize)]
@@ -180,7 +180,7 @@ fn belongs(directory: &Path, file: &str, belongs: bool) -> Result<()> {
     Err(Error::Mismatch {
         file: name(&directory.join(POSTERIOR_FILE)),
         other: name(&directory.join(file)),
-        problem: format!("it is of another fit; {REMEDY}"),
+        problem: format!("it belongs to another fit; {REMEDY}"),
     })
 }
 
