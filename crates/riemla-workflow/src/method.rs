@@ -147,7 +147,7 @@ impl FromStr for MethodName {
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|method| method.name() == text);
         let known = || Self::ALL.map(Self::name).join(", ");
-        found.ok_or_else(|| format!("there is no method {text}; there are {}", known()))
+        found.ok_or_else(|| format!("unknown method {text}; the methods are {}", known()))
     }
 }
 

@@ -36,13 +36,13 @@ const CLASS_SCORES: [ScoreKind; 5] = [
     ScoreKind {
         name: "accuracy",
         better: Better::Higher,
-        meaning: "share of rows predicted right",
+        meaning: "share of correct predictions",
         of: Rule::Classes(|p, classes, labels, _| score::accuracy(p, classes, labels)),
     },
     ScoreKind {
         name: "nll",
         better: Better::Lower,
-        meaning: "mean −log of the probability given to the truth",
+        meaning: "mean −log of the probability of the true class",
         of: Rule::Classes(|p, classes, labels, _| score::nll(p, classes, labels)),
     },
     ScoreKind {
@@ -75,19 +75,19 @@ const VALUE_SCORES: [ScoreKind; 4] = [
     ScoreKind {
         name: "nlpd",
         better: Better::Lower,
-        meaning: "mean −log of the predicted density at the truth",
+        meaning: "mean −log of the predicted density at the true value",
         of: Rule::Values(score::nlpd),
     },
     ScoreKind {
         name: "crps",
         better: Better::Lower,
-        meaning: "distance of the predicted distribution from the truth",
+        meaning: "distance of the predicted distribution from the true value",
         of: Rule::Values(score::crps),
     },
     ScoreKind {
         name: "coverage95",
         better: Better::Neither,
-        meaning: "share of truths inside the 95 % interval: 0.95 is right",
+        meaning: "share of true values inside the 95 % interval; ideal: 0.95",
         of: Rule::Values(|mean, variance, values| Ok(coverage(mean, variance, values, 0.95))),
     },
 ];
@@ -186,7 +186,7 @@ impl Scorer {
 }
 
 fn unfit() -> riemla::Error {
-    riemla::Error::shape("targets", "of the kind that is predicted", "another kind")
+    riemla::Error::shape("targets", "classes for predicted classes, numbers for predicted numbers", "the other kind")
 }
 
 /// The rows of a prediction that scores look at.
@@ -303,7 +303,7 @@ mod tests {
         }
         assert_eq!(proper(&targets).name, "nll");
         let numbers = Targets::Values { values: vec![0.0; 4], outputs: 1 };
-        assert!(Scorer::default().all(&prediction, &numbers).is_err(), "another kind");
+        assert!(Scorer::default().all(&prediction, &numbers).is_err(), "the other kind");
     }
 
     #[test]

@@ -175,9 +175,9 @@ fn estimate(seconds: f64, pilots: usize, draws: u64) -> String {
     let search = in_words(seconds * USUAL_TRIALS);
     let draws = match pilots {
         0 => String::new(),
-        pilots => format!(", then {draws} draws about {}", in_words(seconds / pilots as f64 * draws as f64)),
+        pilots => format!(", then about {} for {draws} draws", in_words(seconds / pilots as f64 * draws as f64)),
     };
-    format!("the search for the strength takes about {search}{draws}")
+    format!("estimated time: about {search} for the search of the strength{draws}")
 }
 
 fn in_words(seconds: f64) -> String {
@@ -200,7 +200,7 @@ fn tried(trial: &Trial) -> (f64, Option<f64>) {
 }
 
 const REMEDY: &str =
-    "remove it and run the same command again: the strength is searched for again, to the same value";
+    "remove it and run the same command again: the search is repeated and finds the same strength";
 
 fn write<T: Serialize>(path: &Path, run: &RunInfo, value: &T) -> riemla_files::Result<()> {
     write_json(path, &OfRun { format_version: FORMAT_VERSION, run: run.clone(), value })

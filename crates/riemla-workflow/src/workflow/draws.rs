@@ -45,7 +45,8 @@ pub fn choose(directory: &Path, named: Option<&str>) -> Result<String> {
         (Some(name), _) => Ok(name.to_string()),
         (None, [only]) => Ok(only.clone()),
         (None, []) => Err(WorkflowError::unfit(format!(
-            "{} has no draws yet: make some with `riemla sample {0}`, or predict with --method lin-la, la or map",
+            "{} has no draws yet: create them with `riemla sample {0}`, or predict with --method lin-la, \
+             la or map",
             directory.display()
         ))),
         (None, several) => Err(WorkflowError::unfit(format!(
@@ -89,7 +90,8 @@ pub fn drawn(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Dra
             Ok(DrawnSet { config, seed: QUICK_SEED, thetas: quick(saved, method)? })
         }
         None => Err(WorkflowError::unfit(format!(
-            "{} has no draws named {name}; there are: {}; make them with `riemla sample {0} --method {name}`",
+            "{} has no draws named {name}; existing sets: {}; create them with `riemla sample {0} --method \
+             {name}`",
             directory.display(),
             listed(&set_names(directory)?)
         ))),
@@ -104,7 +106,7 @@ fn check_belongs(saved: &SavedPosterior, set: &Path, found: &Origin) -> Result<(
         return Ok(());
     }
     Err(WorkflowError::unfit(format!(
-        "the draws in {} are not of this posterior: {}; remove them and draw again with `riemla sample`",
+        "the draws in {} belong to another posterior: {}; remove them and draw again with `riemla sample`",
         set.display(),
         differences.join("; ")
     )))

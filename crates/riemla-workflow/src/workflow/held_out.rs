@@ -28,7 +28,7 @@ pub(super) fn too_few(outputs: &[f64], likelihood: Likelihood, data: &Dataset) -
     let wrong = outputs.chunks_exact(width).zip(labels).filter(|(row, label)| class(row) != **label).count();
     (wrong < LEAST_WRONG).then(|| {
         format!(
-            "{wrong} of the {rows} held-out rows are classified wrong, but at least {LEAST_WRONG} are needed"
+            "{wrong} of the {rows} held-out rows are misclassified, but at least {LEAST_WRONG} are needed"
         )
     })
 }

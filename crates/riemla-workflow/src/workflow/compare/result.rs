@@ -72,9 +72,10 @@ impl Distribution {
 /// What k̂ means, in words.
 pub(super) fn reading(importance: &Importance) -> &'static str {
     match importance.shape {
-        k if k < GOOD_SHAPE => "good: weighted draws of the Gaussian would do",
-        k if k <= LARGEST_SHAPE => "usable: weighted draws of the Gaussian would just do",
-        _ => "above 0.7: the Gaussian misses a part of the posterior; no weights can mend that",
+        k if k < GOOD_SHAPE => "good: importance-weighted draws of the Gaussian represent the posterior",
+        k if k <= LARGEST_SHAPE => "usable: importance-weighted draws of the Gaussian just represent the \
+             posterior",
+        _ => "above 0.7: the Gaussian misses a part of the posterior; importance weighting cannot correct that",
     }
 }
 
@@ -107,7 +108,7 @@ impl Comparison {
         let chance = match self.energy.null {
             Some(null) if null > 0.0 => {
                 format!(
-                    ", {:.1} times what two independent sets of {reference} of these sizes would show",
+                    ", {:.1} times the value for two independent sets of {reference} of these sizes",
                     self.energy.value / null
                 )
             }
@@ -197,7 +198,7 @@ impl Comparison {
             ("sd of outputs", each(&|side| side.spread.map(|spread| format!("{:.4}", spread.outputs)))),
             ("sd of probabilities", each(&|side| side.spread?.probabilities.map(|sd| format!("{sd:.4}")))),
             ("k-hat", each(&|side| side.importance.map(|i| format!("{:.2}", i.shape)))),
-            ("effective draws", each(&|side| side.importance.map(|i| format!("{:.1}", i.effective_draws)))),
+            ("effective sample size", each(&|side| side.importance.map(|i| format!("{:.1}", i.effective_draws)))),
         ];
         candidates.into_iter().filter_map(|(name, values)| Some((name.to_string(), values?))).collect()
     }

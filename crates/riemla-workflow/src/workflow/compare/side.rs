@@ -80,7 +80,7 @@ impl Loaded {
         let DrawnSet { config, seed, thetas } = drawn(&saved, &place.posterior, &place.set)?;
         if thetas.len() < 2 {
             return Err(WorkflowError::unfit(format!(
-                "{} of {} has {} draw: a comparison needs at least 2 of each set, better 100",
+                "{} of {} has {} draw: a comparison needs at least 2 draws of each set, better 100",
                 place.set,
                 place.posterior.display(),
                 thetas.len()

@@ -28,10 +28,10 @@ pub(super) fn reliability(evaluation: &Evaluation) -> riemla::Result<Vec<Figure>
 /// How often intervals hold the truth, against how often they should.
 pub(super) fn coverage_chart(evaluation: &Evaluation) -> Option<Figure> {
     let Targets::Values { values, .. } = &evaluation.targets else { return None };
-    let x = Axis::linear("probability that the interval claims").range(0.0, 1.0);
-    let y = Axis::linear("share of truths inside").range(0.0, 1.0);
+    let x = Axis::linear("nominal coverage of the interval").range(0.0, 1.0);
+    let y = Axis::linear("observed coverage").range(0.0, 1.0);
     let diagonal = Reference::curve(vec![(0.0, 0.0), (1.0, 1.0)], "right");
-    let mut chart = Chart::new("Do the intervals hold what they promise?", x, y).reference(diagonal);
+    let mut chart = Chart::new("Coverage of the intervals", x, y).reference(diagonal);
     for method in &evaluation.methods {
         let Prediction::Values(p) = &method.prediction else { continue };
         let variance = p.variance();
@@ -40,7 +40,7 @@ pub(super) fn coverage_chart(evaluation: &Evaluation) -> Option<Figure> {
         chart =
             chart.series(Series::line(&method.name, points.collect()).style(Style::method(method.method)));
     }
-    let caption = "Below the diagonal a method is too sure of itself, above it not sure enough.";
+    let caption = "Below the diagonal a method is overconfident, above it underconfident.";
     Some((chart.to_svg(), caption.into()))
 }
 
@@ -87,7 +87,7 @@ pub(super) fn uncertainty(evaluation: &Evaluation) -> Vec<Figure> {
 pub(super) fn roc(evaluation: &Evaluation, which: usize) -> Option<Figure> {
     let name = short(&evaluation.methods.first()?.ood.get(which)?.name);
     let x = Axis::linear("share of test data flagged").range(0.0, 1.0);
-    let y = Axis::linear("share of other data flagged").range(0.0, 1.0);
+    let y = Axis::linear("share of out-of-distribution data flagged").range(0.0, 1.0);
     let mut chart = Chart::new(format!("Is {name} recognised?"), x, y)
         .reference(Reference::curve(vec![(0.0, 0.0), (1.0, 1.0)], "chance"));
     for method in &evaluation.methods {
@@ -100,7 +100,8 @@ pub(super) fn roc(evaluation: &Evaluation, which: usize) -> Option<Figure> {
     }
     Some((
         chart.to_svg(),
-        "Rows are flagged as other data if the prediction is unsure; the curve runs over all thresholds."
+        "Rows with an uncertain prediction are flagged as out of distribution; the curve covers all \
+         thresholds."
             .into(),
     ))
 }

@@ -140,7 +140,7 @@ fn predictors(
     let sets = if config.sets.is_empty() { there } else { config.sets.clone() };
     if sets.is_empty() {
         notes.push(format!(
-            "{} has no draws of geodesics yet: `riemla sample {0}` makes them",
+            "{} has no draws along geodesics yet: `riemla sample {0}` creates them",
             directory.display()
         ));
     }
@@ -170,7 +170,7 @@ fn temperature(
     notes: &mut Vec<String>,
 ) -> Result<Option<Temperature>> {
     let Some(held_out) = held_out else {
-        let note = "no temperature: it needs rows that were not trained on; give some with --validation";
+        let note = "no temperature: it needs rows that were not used in training; give some with --validation";
         notes.push(note.into());
         return Ok(None);
     };

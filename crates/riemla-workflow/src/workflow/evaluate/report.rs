@@ -57,12 +57,14 @@ fn verdict(gain: &Interval) -> String {
     let (least, most) = (-high, -low);
     if high < 0.0 {
         format!(
-            "The lead of {:.4} ({percent:.0} % interval {least:.4} to {most:.4}) is more than the choice of test rows explains",
+            "The lead of {:.4} ({percent:.0} % interval {least:.4} to {most:.4}) is larger than the choice \
+             of test rows explains",
             -gain.estimate
         )
     } else {
         format!(
-            "The lead of {:.4} may be chance: its {percent:.0} % interval, {least:.4} to {most:.4}, holds 0; more test rows would tell",
+            "The lead of {:.4} may be due to chance: its {percent:.0} % interval, {least:.4} to {most:.4}, \
+             contains 0; more test rows would settle it",
             -gain.estimate
         )
     }
@@ -75,9 +77,10 @@ fn recognised(evaluation: &Evaluation, which: usize) -> Option<String> {
     let map = evaluation.methods.first()?;
     let name = short(&map.ood.get(which)?.name);
     Some(format!(
-        "The {} rows of {name} are told apart best by {}: area under the ROC curve {:.3}, map {:.3} (1 is perfect, 0.5 is chance).",
-        map.ood[which].rows,
+        "{} recognises the {} rows of {name} best: area under the ROC curve {:.3}, map {:.3} (1 is \
+         perfect, 0.5 is chance).",
         best.name,
+        map.ood[which].rows,
         area(best),
         area(map)
     ))
@@ -87,9 +90,9 @@ fn scores(evaluation: &Evaluation) -> Section {
     let meanings = kinds(&evaluation.targets).iter().map(|kind| format!("{}: {}", kind.name, kind.meaning));
     let percent = 100.0 * evaluation.bootstrap.level;
     let intro = format!(
-        "± is half the {percent:.0} % bootstrap interval over the test rows. Methods see the same rows, so that \
-         differences are sharper than these intervals suggest: the last column has the difference from map \
-         with an interval of its own. {}.",
+        "± is half the {percent:.0} % bootstrap interval over the test rows. All methods are scored on the \
+         same rows, so that differences are more precise than these intervals suggest: the last column has \
+         the difference from map with its own interval. {}.",
         meanings.collect::<Vec<_>>().join("; ")
     );
     let mut columns = vec![Column::new("draws")];
@@ -114,9 +117,10 @@ fn estimate(interval: &Interval) -> Cell {
 fn calibration(evaluation: &Evaluation) -> Result<Section> {
     let intro = match &evaluation.targets {
         Targets::Classes(_) => {
-            "Of all predictions made with 80 % confidence, 80 % should be right. Bars below the diagonal: too sure."
+            "Of all predictions made with 80 % confidence, 80 % should be correct. Bars below the diagonal \
+             are overconfident."
         }
-        Targets::Values { .. } => "Of all 80 % intervals, 80 % should hold the truth.",
+        Targets::Values { .. } => "Of all 80 % intervals, 80 % should contain the true value.",
     };
     let mut section = Section::new("Calibration", intro);
     section.grid(figures::reliability(evaluation)?);
@@ -130,9 +134,11 @@ fn calibration(evaluation: &Evaluation) -> Result<Section> {
 fn doubt(evaluation: &Evaluation) -> Section {
     let others = evaluation.methods.first().map_or(0, |method| method.ood.len());
     let intro = if others > 0 {
-        "How unsure the predictions are of the test data, and of data of another kind, which should be far to the right."
+        "Uncertainty of the predictions on the test data and on out-of-distribution data; the latter \
+         should be far to the right."
     } else {
-        "How unsure the predictions are. Data of another kind (--ood) would show whether they are recognised."
+        "Uncertainty of the predictions. Out-of-distribution data (--ood) would show whether they are \
+         recognised."
     };
     let mut section = Section::new("When not to trust a prediction", intro);
     section.grid(figures::uncertainty(evaluation));

@@ -63,7 +63,8 @@ pub fn predict(
     let mut notes = Vec::new();
     let Some(encoding) = &model.encoding else {
         if !config.keep.is_empty() {
-            return Err(WorkflowError::unfit("columns can be kept only with a model that knows its columns"));
+            return Err(WorkflowError::unfit("columns can be copied only if the model knows its columns: \
+                 train on a table, or import with --data"));
         }
         run.chunk(None, &config.data.inputs(model, &mut notes)?)?;
         return run.finish(notes);
@@ -86,7 +87,7 @@ pub fn predict(
     }
     if run.rows == 0 {
         let file = reader.name().to_string();
-        return Err(riemla_files::Error::Empty { file, expected: "there is a header but no rows" }.into());
+        return Err(riemla_files::Error::Empty { file, expected: "it has a header but no rows" }.into());
     }
     run.finish(config.data.in_words(&tally))
 }

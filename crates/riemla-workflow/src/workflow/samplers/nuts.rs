@@ -64,7 +64,7 @@ pub struct ChainSummary {
 }
 
 const REMEDY: &str =
-    "remove it and run the same `riemla sample` again: the chains are run again, to the same draws";
+    "remove it and run the same `riemla sample` again: the chains are run again and give the same draws";
 
 impl ChainRecord {
     fn new(draws: u64, chains: &Chains, settings: &Nuts) -> Self {
