@@ -79,7 +79,10 @@ fn baselines_depend_on_seed_and_number_alone() {
     assert!(!scratch.ok("sample posterior -m ensemble --seed 3 -n 4").contains("virial"));
     assert!(scratch.ok("sample posterior -m swag --seed 3 -n 4").contains("virial ratio (ideal: 1)"));
     let compared = json(&scratch.ok("compare posterior --method swag,ensemble --json"));
-    assert!(compared["a"]["virial_ratio"].is_number() && compared["b"]["virial_ratio"].is_null(), "{compared}");
+    assert!(
+        compared["a"]["virial_ratio"].is_number() && compared["b"]["virial_ratio"].is_null(),
+        "{compared}"
+    );
     // Members reach minima; the table has their losses.
     let (head, rows) = columns(&scratch.read("posterior/samples/ensemble/diagnostics.csv"));
     assert_eq!(head.join(","), "draw,training_seed,loss,gradient_norm");

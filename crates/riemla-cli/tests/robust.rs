@@ -359,7 +359,9 @@ fn a_search_that_is_ended_says_what_is_kept_and_goes_on() {
     let output = scratch.run("sample posterior -n 2 --seconds 1e-9");
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
-    for part in ["the time limit (--seconds) was reached", "kept in", "calibration.trials.json", "more --seconds"] {
+    for part in
+        ["the time limit (--seconds) was reached", "kept in", "calibration.trials.json", "more --seconds"]
+    {
         assert!(message.contains(part), "{part}: {message}");
     }
     scratch.ok("sample posterior -n 2");
@@ -386,7 +388,10 @@ fn the_time_of_a_search_is_estimated_on_a_terminal() {
     scratch.posterior();
     let estimate = "for the search of the strength";
     let shown = on_a_terminal(&scratch, "sample posterior -n 2");
-    assert!(shown.contains(estimate) && shown.contains("estimated time: about") && shown.contains("for 2 draws"), "{shown}");
+    assert!(
+        shown.contains(estimate) && shown.contains("estimated time: about") && shown.contains("for 2 draws"),
+        "{shown}"
+    );
     assert!(!on_a_terminal(&scratch, "-q sample posterior -n 2 --name quiet").contains(estimate));
     let output = scratch.run("sample posterior -n 2 --name piped");
     assert!(!text(&output.stderr).contains(estimate), "{}", text(&output.stderr));

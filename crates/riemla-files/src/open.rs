@@ -66,8 +66,12 @@ impl Source {
         let file = name(path);
         let handle = File::open(path).map_err(Error::io(&file, "open it"))?;
         if handle.metadata().map_err(Error::io(&file, "open it"))?.is_dir() {
-            return Err(Error::format(&file, "data", "it is a directory, but a file is needed; give a file \
-                 in it"));
+            return Err(Error::format(
+                &file,
+                "data",
+                "it is a directory, but a file is needed; give a file \
+                 in it",
+            ));
         }
         Self::from_reader(file, handle, options)
     }

@@ -38,10 +38,7 @@ fn a_log_and_a_set_name_everything_that_has_changed() {
             "config.metric was",
         ),
         (config(PosteriorConfig { batch, ..paper.clone() }), "config.batch was null"),
-        (
-            config(PosteriorConfig { method: Method::LinRiemLa, ..paper }),
-            "config.method was \"riem-la\"",
-        ),
+        (config(PosteriorConfig { method: Method::LinRiemLa, ..paper }), "config.method was \"riem-la\""),
         (
             of(Origin { riemla_version: "0.0.9".into(), ..origin() }),
             "riemla_version was \"0.1.0\", but is \"0.0.9\"",

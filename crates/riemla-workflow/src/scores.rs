@@ -186,7 +186,11 @@ impl Scorer {
 }
 
 fn unfit() -> riemla::Error {
-    riemla::Error::shape("targets", "classes for predicted classes, numbers for predicted numbers", "the other kind")
+    riemla::Error::shape(
+        "targets",
+        "classes for predicted classes, numbers for predicted numbers",
+        "the other kind",
+    )
 }
 
 /// The rows of a prediction that scores look at.

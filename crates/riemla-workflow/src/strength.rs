@@ -175,7 +175,9 @@ fn estimate(seconds: f64, pilots: usize, draws: u64) -> String {
     let search = in_words(seconds * USUAL_TRIALS);
     let draws = match pilots {
         0 => String::new(),
-        pilots => format!(", then about {} for {draws} draws", in_words(seconds / pilots as f64 * draws as f64)),
+        pilots => {
+            format!(", then about {} for {draws} draws", in_words(seconds / pilots as f64 * draws as f64))
+        }
     };
     format!("estimated time: about {search} for the search of the strength{draws}")
 }

@@ -253,10 +253,8 @@ fn in_words(sampled: &Sampled) -> String {
     let summary = &sampled.diagnosis.summary;
     let number = |value: Option<f64>, digits: usize| value.map_or("-".into(), |v| format!("{v:.digits$}"));
     let row = |name: &str, value: String| vec![name.to_string(), value];
-    let mut rows = vec![
-        row("draws", sampled.draws.0.to_string()),
-        row("of which new", sampled.draws.1.to_string()),
-    ];
+    let mut rows =
+        vec![row("draws", sampled.draws.0.to_string()), row("of which new", sampled.draws.1.to_string())];
     let some = |name: &str, value: Option<f64>, digits| value.map(|_| row(name, number(value, digits)));
     rows.extend(some("virial ratio (ideal: 1)", summary.virial_ratio, 3));
     rows.extend(some("strength of the metric", summary.strength, 4));
@@ -279,7 +277,10 @@ fn closing(sampled: &Sampled) -> String {
         String::new()
     } else {
         let why = if sampled.out_of_time { "Time limit reached" } else { "Ended early" };
-        format!("{why}: {missing} of {} draws are missing; run the same command to continue.\n", sampled.asked)
+        format!(
+            "{why}: {missing} of {} draws are missing; run the same command to continue.\n",
+            sampled.asked
+        )
     };
     format!("{short}Draws: {}", sampled.directory.display())
 }

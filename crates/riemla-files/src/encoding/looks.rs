@@ -102,7 +102,11 @@ pub(super) fn check(table: &Table, column: &str, notes: &mut Vec<String>) -> Res
     for (count, what) in [(numbers, "numbers"), (times, "dates or times")] {
         if count > 0 {
             let odd = looks.odd.map_or(String::new(), |(row, _)| {
-                format!("; the first value that is not a number is `{}` in line {}", entries[row], table.line(row))
+                format!(
+                    "; the first value that is not a number is `{}` in line {}",
+                    entries[row],
+                    table.line(row)
+                )
             });
             notes.push(format!(
                 "column `{column}` is treated as categories, although {count} of {there} values look like \

@@ -175,11 +175,15 @@ fn virial_caption(result: &DemoResult) -> String {
     let verdict = found.map(|(ratio, a)| {
         let a = format!("{a:.3}");
         if ratio < 0.9 {
-            format!(" Here riem-la has {ratio:.2} at strength {a}: a smaller strength would let the draws \
-                 move further from the trained weights.")
+            format!(
+                " Here riem-la has {ratio:.2} at strength {a}: a smaller strength would let the draws \
+                 move further from the trained weights."
+            )
         } else if ratio > 1.1 {
-            format!(" Here riem-la has {ratio:.2} at strength {a}: a larger strength would keep the draws \
-                 closer to the trained weights.")
+            format!(
+                " Here riem-la has {ratio:.2} at strength {a}: a larger strength would keep the draws \
+                 closer to the trained weights."
+            )
         } else {
             format!(" Here riem-la has {ratio:.2} at strength {a}: about right.")
         }

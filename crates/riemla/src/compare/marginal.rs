@@ -41,8 +41,11 @@ pub fn marginals(draws: &[&[f64]], reference: &[&[f64]]) -> Result<Marginals> {
     let varies = |k: &usize| all[*k].2 > 0.0;
     let weights: Vec<usize> = (0..dim).filter(varies).collect();
     if weights.is_empty() {
-        return Err(Error::Unsupported("the draws of the reference are all equal: their standard deviation \
-             is 0 and cannot serve as a unit".into()));
+        return Err(Error::Unsupported(
+            "the draws of the reference are all equal: their standard deviation \
+             is 0 and cannot serve as a unit"
+                .into(),
+        ));
     }
     let of = |part: fn(&(f64, f64, f64)) -> f64| weights.iter().map(|k| part(&all[*k])).collect();
     Ok(Marginals {

@@ -81,7 +81,9 @@ fn check(log_weights: &[f64]) -> Result<f64> {
     if largest.is_finite() {
         Ok(largest)
     } else {
-        Err(Error::Unsupported("all importance weights are 0: no draw is where the target density is above 0".into()))
+        Err(Error::Unsupported(
+            "all importance weights are 0: no draw is where the target density is above 0".into(),
+        ))
     }
 }
 

@@ -191,8 +191,10 @@ impl Evidence {
         let value = |s: f64| profile(s).unwrap_or(f64::NEG_INFINITY);
         maximize((range, NOISE_GRID), value, slope).map(f64::exp).ok_or_else(|| {
             let rmse = center.exp();
-            Error::Unsupported(format!("the evidence has no maximum in sigma_noise near the training error \
-                 {rmse:.3e}: set sigma_noise to a value"))
+            Error::Unsupported(format!(
+                "the evidence has no maximum in sigma_noise near the training error \
+                 {rmse:.3e}: set sigma_noise to a value"
+            ))
         })
     }
 }

@@ -104,8 +104,11 @@ impl Laplace {
         let mut round = Self::round(loss, theta, config, control)?;
         let Some(refit) = config.refit else { return Ok(round) };
         if !matches!(config.prior, PriorChoice::Optimize | PriorChoice::OptimizePerLayer) {
-            return Err(Error::Unsupported("refitting the weights requires an optimised prior: choose \
-                 PriorChoice::Optimize or OptimizePerLayer".into()));
+            return Err(Error::Unsupported(
+                "refitting the weights requires an optimised prior: choose \
+                 PriorChoice::Optimize or OptimizePerLayer"
+                    .into(),
+            ));
         }
         for rounds in 1..=refit.max_rounds {
             let refitted = loss.with(round.likelihood, round.prior.clone())?;

@@ -56,7 +56,8 @@ impl Posterior {
         let Self { config, gaussian, model, .. } = self;
         if !config.method.is_riemannian() {
             if config.batch.is_some() {
-                let message = format!("batches can be used with riem-la and lin-riem-la, not with {}", config.method);
+                let message =
+                    format!("batches can be used with riem-la and lin-riem-la, not with {}", config.method);
                 return Err(Error::Unsupported(message));
             }
             return Ok(());

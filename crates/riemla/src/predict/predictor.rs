@@ -87,7 +87,9 @@ impl Predictor {
             (Prediction::Values(p), Targets::Values { values, .. }) => {
                 score::nlpd(&p.mean, &p.variance(), values)
             }
-            _ => Err(Error::Unsupported("the targets do not match the likelihood (class labels or numbers)".into())),
+            _ => Err(Error::Unsupported(
+                "the targets do not match the likelihood (class labels or numbers)".into(),
+            )),
         }
     }
 }

@@ -92,7 +92,9 @@ pub fn fit_temperature(outputs: &[f64], likelihood: Likelihood, targets: &Target
             }
             Ok(Classes { logits: logits(outputs, likelihood, width), labels }.fit())
         }
-        _ => Err(Error::Unsupported("the targets do not match the likelihood (class labels or numbers)".into())),
+        _ => Err(Error::Unsupported(
+            "the targets do not match the likelihood (class labels or numbers)".into(),
+        )),
     }
 }
 

@@ -108,7 +108,10 @@ fn check(footer: &Footer, end: usize) -> Result<()> {
         }
     }
     if total > end || rows != footer.rows {
-        return Err(format!("its groups contain {rows} rows in {total} bytes, but the footer announces {}", footer.rows));
+        return Err(format!(
+            "its groups contain {rows} rows in {total} bytes, but the footer announces {}",
+            footer.rows
+        ));
     }
     Ok(())
 }
@@ -168,7 +171,9 @@ fn fields(elements: Vec<Element>) -> Result<Vec<Field>> {
             return Err(format!("column `{name}` is nested; flatten it first"));
         }
         let physical = physical(&element).map_err(|found| {
-            format!("column `{name}` contains {found}; only numbers, booleans and text can be read: convert it")
+            format!(
+                "column `{name}` contains {found}; only numbers, booleans and text can be read: convert it"
+            )
         })?;
         let unsigned = element.unsigned || matches!(element.converted, Some(11..=14));
         fields.push(Field { name, physical, unsigned, optional: element.repetition == 1 });

@@ -101,9 +101,9 @@ impl Part<'_> {
                     self.take(size)?;
                 }
                 Content::Data { levels } => {
-                    wanted = wanted
-                        .checked_sub(page.values)
-                        .ok_or_else(|| self.invalid("its pages contain more entries than the footer announces"))?;
+                    wanted = wanted.checked_sub(page.values).ok_or_else(|| {
+                        self.invalid("its pages contain more entries than the footer announces")
+                    })?;
                     self.data(&page, levels, &dictionary, entries)?;
                 }
                 Content::Other => {}

@@ -193,9 +193,10 @@ fn notes([a, b]: &[Loaded; 2], sides: &[Side; 2], (other, without_unit): (&str, 
         notes.push(format!("no losses of {}: its posterior was saved without its data", side.label));
     }
     if without_unit > 0 {
-        notes
-            .push(format!("{without_unit} weights vary in {other} only: their distance has no unit and \
-                 they are left out"));
+        notes.push(format!(
+            "{without_unit} weights vary in {other} only: their distance has no unit and \
+                 they are left out"
+        ));
     }
     if sides.iter().any(|side| side.draws < riemla::posterior::FEW_DRAWS) {
         notes.push("few draws: distances are mostly due to chance; use 100 or more".into());

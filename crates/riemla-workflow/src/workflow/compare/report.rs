@@ -65,8 +65,11 @@ fn weights(comparison: &Comparison) -> Section {
     });
     let mut section = Section::new("Weights", intro);
     section.table(table);
-    section.figure(deviations(comparison), "One point per weight. On the line the standard deviations are \
-         equal.");
+    section.figure(
+        deviations(comparison),
+        "One point per weight. On the line the standard deviations are \
+         equal.",
+    );
     let mut histogram = Histogram::new("Distance per weight", "Wasserstein-1 in standard deviations")
         .values(other.as_str(), comparison.marginals.wasserstein.clone())
         .style(Style::named(comparison.other().method, 0));

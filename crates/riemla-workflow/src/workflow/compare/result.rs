@@ -73,9 +73,13 @@ impl Distribution {
 pub(super) fn reading(importance: &Importance) -> &'static str {
     match importance.shape {
         k if k < GOOD_SHAPE => "good: importance-weighted draws of the Gaussian represent the posterior",
-        k if k <= LARGEST_SHAPE => "usable: importance-weighted draws of the Gaussian just represent the \
-             posterior",
-        _ => "above 0.7: the Gaussian misses a part of the posterior; importance weighting cannot correct that",
+        k if k <= LARGEST_SHAPE => {
+            "usable: importance-weighted draws of the Gaussian just represent the \
+             posterior"
+        }
+        _ => {
+            "above 0.7: the Gaussian misses a part of the posterior; importance weighting cannot correct that"
+        }
     }
 }
 
@@ -198,7 +202,10 @@ impl Comparison {
             ("sd of outputs", each(&|side| side.spread.map(|spread| format!("{:.4}", spread.outputs)))),
             ("sd of probabilities", each(&|side| side.spread?.probabilities.map(|sd| format!("{sd:.4}")))),
             ("k-hat", each(&|side| side.importance.map(|i| format!("{:.2}", i.shape)))),
-            ("effective sample size", each(&|side| side.importance.map(|i| format!("{:.1}", i.effective_draws)))),
+            (
+                "effective sample size",
+                each(&|side| side.importance.map(|i| format!("{:.1}", i.effective_draws))),
+            ),
         ];
         candidates.into_iter().filter_map(|(name, values)| Some((name.to_string(), values?))).collect()
     }

@@ -170,7 +170,8 @@ fn temperature(
     notes: &mut Vec<String>,
 ) -> Result<Option<Temperature>> {
     let Some(held_out) = held_out else {
-        let note = "no temperature: it needs rows that were not used in training; give some with --validation";
+        let note =
+            "no temperature: it needs rows that were not used in training; give some with --validation";
         notes.push(note.into());
         return Ok(None);
     };

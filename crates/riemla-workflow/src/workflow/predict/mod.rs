@@ -63,8 +63,10 @@ pub fn predict(
     let mut notes = Vec::new();
     let Some(encoding) = &model.encoding else {
         if !config.keep.is_empty() {
-            return Err(WorkflowError::unfit("columns can be copied only if the model knows its columns: \
-                 train on a table, or import with --data"));
+            return Err(WorkflowError::unfit(
+                "columns can be copied only if the model knows its columns: \
+                 train on a table, or import with --data",
+            ));
         }
         run.chunk(None, &config.data.inputs(model, &mut notes)?)?;
         return run.finish(notes);

@@ -90,9 +90,7 @@ impl Finished for Drawn {
         })?;
         let mut warnings = Vec::new();
         if let (count @ 1.., of) = self.unfinished {
-            warnings.push(format!(
-                "{count} of {of} members did not reach a minimum: increase --iterations"
-            ));
+            warnings.push(format!("{count} of {of} members did not reach a minimum: increase --iterations"));
         }
         Ok(Diagnosis { summary, warnings })
     }

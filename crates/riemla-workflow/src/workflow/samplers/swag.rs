@@ -77,9 +77,15 @@ impl Finished for Drawn {
         let summary = self.0.summary(draws, &looks, self.0.weights());
         write_lines(directory, "loss", draws, |i| looks[i].loss.to_string())?;
         let warning = summary.virial_ratio.filter(|ratio| (ratio - 1.0).abs() > VIRIAL_SLACK).map(|ratio| {
-            let (place, change) =
-                if ratio < 1.0 { ("stay too close to their mean", "raise") } else { ("overshoot (their \
-                     loss is too high)", "lower") };
+            let (place, change) = if ratio < 1.0 {
+                ("stay too close to their mean", "raise")
+            } else {
+                (
+                    "overshoot (their \
+                     loss is too high)",
+                    "lower",
+                )
+            };
             format!(
                 "the draws of swag {place}: their virial ratio is {ratio:.2}, but should be 1; their \
                  spread comes from the noise of gradient descent and is not fitted to the posterior: \
