@@ -51,7 +51,7 @@ impl TrainingData {
     }
 }
 
-/// CRC-32 of inputs and targets: tells whether two sets of data are the same.
+/// CRC-32 of inputs and targets, to compare two sets of data.
 pub fn crc32(data: &Dataset) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     data.inputs().iter().chain(&targets(data)).for_each(|value| crc.update(&value.to_le_bytes()));

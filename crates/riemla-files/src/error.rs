@@ -83,7 +83,7 @@ pub enum Error {
     TooLarge {
         /// Which file.
         file: String,
-        /// The limit in force.
+        /// The limit.
         limit: u64,
     },
     /// No data.
@@ -147,7 +147,7 @@ pub enum Error {
         line: u64,
         /// Name of the column.
         column: String,
-        /// What stands there.
+        /// The entry.
         value: String,
     },
     /// Text where a number is needed.
@@ -162,7 +162,7 @@ pub enum Error {
         line: u64,
         /// Name of the column.
         column: String,
-        /// What stands there.
+        /// The entry.
         value: String,
     },
     /// Columns that are needed but not there.

@@ -36,7 +36,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// Formats of data that are told by their first bytes.
+/// Formats of data that are recognised by their first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Text with a header row: whatever is none of the others.

@@ -17,9 +17,9 @@ use crate::{Error, Result};
 pub const SAMPLES_DIRECTORY: &str = "samples";
 /// The log of draws in the directory of a set.
 pub const LOG_FILE: &str = "draws.log";
-/// The strength that a rule found, beside the log.
+/// The strength that a rule found, next to the log.
 pub const STRENGTH_FILE: &str = "calibration.json";
-/// What is kept of a search for the strength while it goes on.
+/// The finished trials of a search for the strength, during the search.
 pub const TRIALS_FILE: &str = "calibration.trials.json";
 /// The table with a line about each draw.
 pub const DIAGNOSTICS_FILE: &str = "diagnostics.csv";

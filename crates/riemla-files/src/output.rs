@@ -26,7 +26,7 @@ pub enum Existing {
 }
 
 impl Existing {
-    /// Replaces only if told.
+    /// Replaces only if asked to.
     pub fn replace_if(force: bool) -> Self {
         if force { Self::Replace } else { Self::Refuse }
     }

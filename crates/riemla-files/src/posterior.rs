@@ -47,9 +47,9 @@ struct PosteriorJson {
     refit_settled: Option<bool>,
     #[serde(default)]
     eigenpairs: Option<EigenReport>,
-    /// The model beside this file.
+    /// The model in the same directory.
     model: Digest,
-    /// The tensors beside this file.
+    /// The tensors in the same directory.
     gaussian: Digest,
     fitted_to: FittedTo,
 }
@@ -70,7 +70,7 @@ pub struct SavedPosterior {
 }
 
 impl SavedPosterior {
-    /// The prior in force, in the words of a user.
+    /// The prior used, as a user would write it.
     pub fn prior_precision(&self) -> PriorPrecision {
         match Network::new(&self.model.network) {
             Ok(network) => precision_of(&self.laplace.prior, &network),

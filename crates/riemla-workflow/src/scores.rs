@@ -264,7 +264,7 @@ impl Doubts {
         })
     }
 
-    /// How well the rows of `other` are told from these, by name: the areas under the ROC curves.
+    /// How well the rows of `other` are distinguished from these, by name: the areas under the ROC curves.
     pub fn areas(&self, other: &Self) -> riemla::Result<Vec<(&'static str, f64)>> {
         let mut areas = vec![("auroc", score::auroc(&other.confidence, &self.confidence)?)];
         if let (Some(own), Some(other)) = (&self.entropy, &other.entropy) {

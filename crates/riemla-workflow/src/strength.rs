@@ -1,5 +1,5 @@
 //! The strength of a metric, searched for once and kept in a file: a resumed run does not search again, and
-//! a search that was killed goes on after its last trial.
+//! an interrupted search continues after its last trial.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -49,7 +49,7 @@ struct OfRun<T> {
     value: T,
 }
 
-/// What is kept of a search while it goes on.
+/// The finished trials of a search, during the search.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Unfinished {
     seconds: f64,
@@ -82,7 +82,7 @@ impl From<&KeptTrial> for Trial {
     }
 }
 
-/// What a search may use while it goes on.
+/// What a search uses: stop flag, progress, number of draws.
 #[derive(Clone, Copy)]
 pub struct SettleControl<'a> {
     /// Once set, the search is given up.

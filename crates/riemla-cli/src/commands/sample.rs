@@ -137,7 +137,7 @@ fn method(text: &str) -> Result<MethodName, String> {
     }
 }
 
-/// Draws unless told otherwise: of chains so many that they can be judged, of trainings few.
+/// Default number of draws: enough to judge chains, few trainings.
 fn samples(method: MethodName) -> u64 {
     match method {
         MethodName::Nuts => 1000,

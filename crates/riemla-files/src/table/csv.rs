@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// Reads a CSV file chunk by chunk: memory for one chunk only.
 ///
-/// The delimiter is recognised unless told; fields may be quoted; surrounding blanks are ignored. A
+/// The delimiter is recognised unless given; fields may be quoted; surrounding blanks are ignored. A
 /// column in which every entry is a number or missing is numeric, any other is text, chunk by
 /// chunk: tell the kinds of columns when all chunks must agree.
 pub struct CsvReader {

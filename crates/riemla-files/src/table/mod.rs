@@ -24,7 +24,7 @@ pub enum Values {
     Strings(Vec<String>),
 }
 
-/// What is known of the columns of a CSV file before it is read; what others are is told by their entries.
+/// What is known of the columns of a CSV file before it is read; other columns are recognised by their entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnKinds {
     /// Text, even if all entries look like numbers.

@@ -41,7 +41,7 @@ pub struct SampleConfig {
     pub most_weights: usize,
 }
 
-/// Uncertain weights up to which NUTS is run unless told otherwise: hours, not days.
+/// Uncertain weights up to which NUTS is run by default: hours, not days.
 pub const MOST_WEIGHTS: usize = 2000;
 
 impl SampleConfig {

@@ -57,7 +57,7 @@ pub fn marginals(draws: &[&[f64]], reference: &[&[f64]]) -> Result<Marginals> {
     })
 }
 
-/// The null of the mean of [`Marginals::wasserstein`] for so many draws; none if the reference is too small
+/// The null of the mean of [`Marginals::wasserstein`] for this number of draws; none if the reference is too small
 /// to be cut into halves. Distances of samples shrink with the root of their sizes.
 pub fn wasserstein_null(reference: &[&[f64]], draws: usize) -> Result<Option<f64>> {
     check_rows("reference", reference)?;

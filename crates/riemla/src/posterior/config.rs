@@ -80,7 +80,7 @@ pub struct BatchPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unfinished {
-    /// Draw another tangent vector, up to so many times, then fail.
+    /// Draw another tangent vector, up to this number of times, then fail.
     Redraw(usize),
     /// Keep the last point, with its status.
     Keep,

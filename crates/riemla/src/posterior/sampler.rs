@@ -138,7 +138,7 @@ impl Posterior {
         Ok(Some(calibration))
     }
 
-    /// The strength in force under `seed`.
+    /// The strength used with `seed`.
     pub(super) fn strength(&self, seed: u64, control: Control<'_>) -> Result<f64> {
         match self.calibration(seed, &[], control.quiet())? {
             None => Ok(self.config.strength.fixed().unwrap_or(1.0)),

@@ -1,4 +1,4 @@
-//! What a user should know before trusting draws, in words, with numbers and what to do.
+//! Warnings about draws, with numbers and remedies.
 
 use std::fmt;
 
@@ -14,14 +14,14 @@ pub const SPEED_LIMIT: f64 = 1e-2;
 pub const CORRECTION_LIMIT: f64 = 5e-3;
 /// A virial ratio is far from 1 if it is so by more than this share...
 pub const VIRIAL_SLACK: f64 = 0.2;
-/// ... and by more than so many of its standard errors.
+/// ... and by more than this number of its standard errors.
 pub const VIRIAL_ERRORS: f64 = 3.0;
-/// Share of draws that were redrawn, above which the bias towards short geodesics is worth a word.
+/// Share of draws that were redrawn, above which the bias towards short geodesics is reported.
 pub const REDRAWN_SHARE: f64 = 0.05;
 /// A Newton step from θ* may gain this share of K/2, the mean rise of the loss of the draws (and a
 /// loss of 1 in any case), before θ* counts as no minimum.
 pub const NEWTON_SHARE: f64 = 0.1;
-/// Below so many draws a standard deviation over them is wrong by more than 16 % on average.
+/// With fewer draws a standard deviation over them is wrong by more than 16 % on average.
 pub const FEW_DRAWS: usize = 20;
 
 /// Something about draws that a user should know.
@@ -32,7 +32,7 @@ pub enum Warning {
     Speed {
         /// Geodesics above the limit.
         count: usize,
-        /// Of so many.
+        /// Out of this number.
         of: usize,
         /// Largest relative drift from start to end.
         drift: f64,
@@ -54,26 +54,26 @@ pub enum Warning {
     Unfinished {
         /// How many.
         count: usize,
-        /// Of so many.
+        /// Out of this number.
         of: usize,
     },
     /// Draws whose first geodesic did not finish and was replaced.
     Redrawn {
         /// How many.
         count: usize,
-        /// Of so many.
+        /// Out of this number.
         of: usize,
     },
     /// Draws that are missing.
     Failed {
         /// How many.
         count: usize,
-        /// Of so many asked for.
+        /// Number of draws requested.
         of: usize,
         /// The first reason.
         reason: String,
     },
-    /// θ* is not a minimum of the loss under the prior in force.
+    /// θ* is not a minimum of the loss under the current prior.
     NotAMinimum {
         /// ½gᵀP⁻¹g: the loss that one Newton step would still gain.
         decrement: f64,

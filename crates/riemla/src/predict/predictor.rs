@@ -35,7 +35,7 @@ impl Predictor {
         self.outputs.input_len()
     }
 
-    /// The likelihood in force.
+    /// The likelihood used.
     pub fn likelihood(&self) -> Likelihood {
         self.outputs.likelihood()
     }

@@ -135,7 +135,7 @@ impl Plan<'_> {
         Ok(chain)
     }
 
-    /// A chain that could not go on: because of a stop, or for a reason.
+    /// A chain that could not continue: because of a stop, or with its reason.
     fn ended(&self, mut chain: Chain, error: &dyn std::fmt::Display) -> Result<Chain> {
         check_failure(self.objective)?;
         if self.control.is_stopped() {

@@ -17,7 +17,7 @@ pub const ESS_LIMIT: f64 = 400.0;
 /// Fewest draws per chain that can be judged.
 pub const FEWEST_DRAWS: usize = 8;
 
-/// What chains tell about one quantity. NaN where all draws are equal.
+/// Convergence of chains in one quantity. NaN where all draws are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Convergence {
     /// Rank-normalised split R-hat, the larger of those of the draws and of their distances from the

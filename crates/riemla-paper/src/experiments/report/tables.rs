@@ -1,4 +1,4 @@
-//! The paper's tables with our numbers beside them.
+//! The paper's tables compared with our numbers.
 
 use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Numbers, Place, distance, shown, shown_distance};

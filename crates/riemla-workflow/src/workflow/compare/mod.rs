@@ -1,4 +1,4 @@
-//! Two sets of draws beside each other: in the weights, in the loss, in the outputs, in the scores.
+//! Compares two sets of draws: weights, losses, outputs and scores.
 //!
 //! One of them is the reference (long chains, say), and gives the units. Each distance is shown with what
 //! chance alone would show between sets of these sizes.

@@ -1,8 +1,8 @@
-//! How good a posterior is on data it has not seen, beside what is cheaper.
+//! How good a posterior is on test data, compared with cheaper baselines.
 //!
 //! The trained weights alone, the same with a temperature, the Laplace approximation with exact and
 //! with linearised predictions, and every set of draws, on the same rows: scores with bootstrap
-//! intervals, differences with intervals of their own, and how well data of another kind are told apart.
+//! intervals, differences with their own intervals, and how well out-of-distribution data are recognised.
 
 mod figures;
 mod ood;

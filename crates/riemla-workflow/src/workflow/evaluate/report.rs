@@ -70,7 +70,7 @@ fn verdict(gain: &Interval) -> String {
     }
 }
 
-/// Who tells one kind of other data apart best.
+/// Which method recognises one set of out-of-distribution data best.
 fn recognised(evaluation: &Evaluation, which: usize) -> Option<String> {
     let area = |method: &MethodResult| method.ood.get(which).map_or(f64::NAN, |other| other.auroc.estimate);
     let best = evaluation.methods.iter().max_by(|a, b| area(a).total_cmp(&area(b)))?;

@@ -48,7 +48,7 @@ pub struct ChainRecord {
     pub longest_trajectories: usize,
 }
 
-/// The same with what the draws tell.
+/// The same with the convergence of the draws.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChainSummary {
     /// Number of chains.
