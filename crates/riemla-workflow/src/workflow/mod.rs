@@ -11,6 +11,7 @@ pub mod draws;
 pub mod error;
 pub mod evaluate;
 mod fit;
+pub mod guarantees;
 mod held_out;
 mod import;
 pub mod input;
@@ -20,6 +21,7 @@ pub mod predict;
 pub mod predictor;
 mod sample;
 mod samplers;
+pub mod set_summary;
 mod take;
 mod train;
 

@@ -28,10 +28,10 @@ pub(super) fn reliability(evaluation: &Evaluation) -> riemla::Result<Vec<Figure>
 /// How often intervals hold the truth, against how often they should.
 pub(super) fn coverage_chart(evaluation: &Evaluation) -> Option<Figure> {
     let Targets::Values { values, .. } = &evaluation.targets else { return None };
-    let x = Axis::linear("probability that the interval claims").range(0.0, 1.0);
-    let y = Axis::linear("share of truths inside").range(0.0, 1.0);
+    let x = Axis::linear("nominal coverage of the interval").range(0.0, 1.0);
+    let y = Axis::linear("observed coverage").range(0.0, 1.0);
     let diagonal = Reference::curve(vec![(0.0, 0.0), (1.0, 1.0)], "right");
-    let mut chart = Chart::new("Do the intervals hold what they promise?", x, y).reference(diagonal);
+    let mut chart = Chart::new("Coverage of the intervals", x, y).reference(diagonal);
     for method in &evaluation.methods {
         let Prediction::Values(p) = &method.prediction else { continue };
         let variance = p.variance();
@@ -40,7 +40,7 @@ pub(super) fn coverage_chart(evaluation: &Evaluation) -> Option<Figure> {
         chart =
             chart.series(Series::line(&method.name, points.collect()).style(Style::method(method.method)));
     }
-    let caption = "Below the diagonal a method is too sure of itself, above it not sure enough.";
+    let caption = "Below the diagonal a method is overconfident, above it underconfident.";
     Some((chart.to_svg(), caption.into()))
 }
 
@@ -83,11 +83,33 @@ pub(super) fn uncertainty(evaluation: &Evaluation) -> Vec<Figure> {
     evaluation.methods.iter().map(histogram).collect()
 }
 
+/// Risk against coverage of every method.
+pub(super) fn risk_coverage(evaluation: &Evaluation) -> Option<Figure> {
+    let classes = matches!(evaluation.targets, Targets::Classes(_));
+    let risk = if classes { "share of wrong answers" } else { "root mean squared error" };
+    let x = Axis::linear("share of rows answered").range(0.0, 1.0);
+    let mut chart = Chart::new("Errors among the surest answers", x, Axis::linear(risk));
+    for method in &evaluation.methods {
+        let curve = &method.selective.curve;
+        // The first rows alone say nothing: one error is a rate of 1.
+        let least = (10.0 / evaluation.targets.len() as f64).min(0.2);
+        let stride = curve.len().div_ceil(MOST_POINTS).max(1);
+        let thinned = curve.iter().step_by(stride).chain(curve.last());
+        let points: Vec<(f64, f64)> = thinned
+            .filter(|point| point.coverage >= least)
+            .map(|point| (point.coverage, if classes { point.risk } else { point.risk.sqrt() }))
+            .collect();
+        chart = chart.series(Series::line(&method.name, points).style(Style::method(method.method)));
+    }
+    let caption = "Lower is better; on the right all rows are answered.";
+    Some((chart.to_svg(), caption.into()))
+}
+
 /// The ROC curves of all methods for one kind of other data.
 pub(super) fn roc(evaluation: &Evaluation, which: usize) -> Option<Figure> {
     let name = short(&evaluation.methods.first()?.ood.get(which)?.name);
     let x = Axis::linear("share of test data flagged").range(0.0, 1.0);
-    let y = Axis::linear("share of other data flagged").range(0.0, 1.0);
+    let y = Axis::linear("share of out-of-distribution data flagged").range(0.0, 1.0);
     let mut chart = Chart::new(format!("Is {name} recognised?"), x, y)
         .reference(Reference::curve(vec![(0.0, 0.0), (1.0, 1.0)], "chance"));
     for method in &evaluation.methods {
@@ -100,7 +122,8 @@ pub(super) fn roc(evaluation: &Evaluation, which: usize) -> Option<Figure> {
     }
     Some((
         chart.to_svg(),
-        "Rows are flagged as other data if the prediction is unsure; the curve runs over all thresholds."
+        "Rows with an uncertain prediction are flagged as out of distribution; the curve covers all \
+         thresholds."
             .into(),
     ))
 }
