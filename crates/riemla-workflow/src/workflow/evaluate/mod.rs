@@ -81,7 +81,10 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
             let rows = inputs.len() / saved.model.network.input.len().max(1);
             ood.push(OodResult::new(name, &prediction, &source.predict(inputs, rows)?, &config.bootstrap)?);
         }
-        let selective = Selective::new(source, held_out.as_ref(), config.wanted, (&prediction, &targets))?;
+        let mut missing = Vec::new();
+        let of = (&prediction, &targets);
+        let selective = Selective::new(source, held_out.as_ref(), config.wanted, of, &mut missing)?;
+        notes.extend(missing.into_iter().map(|reason| format!("{name}: {reason}")));
         let (name, method, draws) = (name.clone(), *method, source.draws());
         let summary = SetSummary::read(&directory.join(SAMPLES_DIRECTORY).join(&name))?;
         methods.push(MethodResult { name, method, draws, scores, gain, prediction, ood, selective, summary });

@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::Source;
 use crate::scores::{Doubts, losses};
-use crate::workflow::error::Result;
+use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::guarantees::{Guarantees, Wanted};
+use crate::workflow::predictor::Predictor;
 
 /// What one method gains by knowing what it does not know.
 #[derive(Debug, Clone, Serialize)]
@@ -52,11 +53,12 @@ impl Selective {
         held_out: Option<&Dataset>,
         wanted: Wanted,
         (prediction, targets): (&Prediction, &Targets),
+        notes: &mut Vec<String>,
     ) -> Result<Self> {
         let losses = losses(prediction, targets)?;
         let doubts = row_doubts(prediction)?;
         let guarantees = match source {
-            Source::Weights(predictor) => Guarantees::fit(predictor, held_out, wanted)?,
+            Source::Weights(predictor) => possible(predictor, held_out, wanted, notes)?,
             Source::Constant { .. } => Guarantees::default(),
         };
         let abstention = guarantees.abstention.map(|point| {
@@ -82,6 +84,27 @@ impl Selective {
             conformal,
         })
     }
+}
+
+/// What the held-out rows can promise; what they cannot is a note, and the other methods are evaluated all the same.
+fn possible(
+    predictor: &Predictor,
+    held_out: Option<&Dataset>,
+    wanted: Wanted,
+    notes: &mut Vec<String>,
+) -> Result<Guarantees> {
+    let mut found = Guarantees::default();
+    for one in [Wanted { conformal: None, ..wanted }, Wanted { max_error: None, ..wanted }] {
+        match Guarantees::fit(predictor, held_out, one) {
+            Ok(fitted) => {
+                found.abstention = found.abstention.or(fitted.abstention);
+                found.conformal = found.conformal.or(fitted.conformal);
+            }
+            Err(WorkflowError::Library(riemla::Error::Unsupported(reason))) => notes.push(reason),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
 }
 
 /// One number per row: the lack of confidence, or the variance summed over outputs.
