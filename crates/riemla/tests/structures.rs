@@ -12,8 +12,8 @@ use riemla::Control;
 use riemla::Error;
 use riemla::curvature::{
     Curvature, CurvatureProduct, KroneckerCurvature, Laplace, LaplaceConfig, LowRankCurvature, Precision,
-    PriorChoice, Structure, Subset, SubsetRanges, empirical_fisher_diagonal, empirical_fisher_full, ggn_full,
-    ggn_vector_product,
+    PriorChoice, Structure, Subset, SubsetRanges, empirical_fisher_diagonal, empirical_fisher_full,
+    for_each_factor, ggn_diagonal, ggn_full, ggn_vector_product,
 };
 use riemla::data::Dataset;
 use riemla::linalg::Matrix;
@@ -150,6 +150,59 @@ fn products_without_the_matrix_are_those_with_it() {
                 ggn_full(&loss, &theta, &ranges).mul_vector(&v, &mut expected);
                 assert_close("ggn_vector_product", &product, &expected, 1e-11);
             }
+        }
+    }
+}
+
+/// Σ rᵀr over the gradients of every sample and column of S, without any structure.
+fn by_rows(loss: &NetworkLoss, theta: &[f64], ranges: &SubsetRanges) -> Matrix {
+    let k = ranges.len();
+    let mut sum = Matrix::zeros(k, k);
+    for_each_factor(loss, theta, ranges, |n, rows| {
+        for (a, left) in rows.chunks_exact(n).enumerate() {
+            for (b, right) in rows.chunks_exact(n).enumerate() {
+                sum.column_mut(a)[b] += left.iter().zip(right).map(|(l, r)| l * r).sum::<f64>();
+            }
+        }
+    });
+    sum
+}
+
+#[test]
+fn one_linear_layer_gives_the_numbers_of_the_general_path() {
+    let tanh = LayerSpec::Activation { function: Activation::Tanh };
+    let linear = |outputs, bias| LayerSpec::Linear { outputs, bias };
+    // A layer after the last one with weights, and one without a bias below.
+    let bounded = NetworkSpec {
+        input: Shape::Features(3),
+        layers: vec![linear(4, false), tanh.clone(), linear(3, true), tanh],
+    };
+    let named = |names: &[&str]| Subset::Parameters(names.iter().map(ToString::to_string).collect());
+    let cases = [
+        (models::network(&bounded), vec![Subset::LastLayer, named(&["0.weight"]), named(&["2.bias"])]),
+        (models::mlp(&[2, 5, 1], Activation::Tanh), vec![Subset::LastLayer, named(&["0.weight", "0.bias"])]),
+        (models::network(&models::small_cnn()), vec![Subset::LastLayer]),
+    ];
+    for (network, subsets) in cases {
+        let likelihood = if network.outputs() == 1 { GAUSSIAN } else { Likelihood::Categorical };
+        // More samples than a panel has rows, and a scale.
+        let whole = models::loss(&network, likelihood, 1300, 2.0);
+        let loss = whole.on_rows(&(0..700).collect::<Vec<_>>()).unwrap();
+        let theta = network.initialize(4);
+        for subset in subsets {
+            let ranges = subset.ranges(&network).unwrap();
+            let mut expected = by_rows(&loss, &theta, &ranges);
+            riemla::linalg::vector::scale(loss.scale(), expected.as_mut_slice());
+            let found = ggn_full(&loss, &theta, &ranges);
+            assert_close("GGN", found.as_slice(), expected.as_slice(), 1e-12);
+            let entries: Vec<f64> = (0..ranges.len()).map(|i| expected[(i, i)]).collect();
+            assert_close("its diagonal", &ggn_diagonal(&loss, &theta, &ranges), &entries, 1e-12);
+            // The empirical Fisher of all weights takes the general path.
+            let every = empirical_fisher_full(&loss, &theta, &all(&network));
+            let part = |j| ranges.indices().map(move |i| (i, j)).collect::<Vec<_>>();
+            let expected: Vec<f64> = ranges.indices().flat_map(part).map(|place| every[place]).collect();
+            let fisher = empirical_fisher_full(&loss, &theta, &ranges);
+            assert_close("empirical Fisher", fisher.as_slice(), &expected, 1e-12);
         }
     }
 }

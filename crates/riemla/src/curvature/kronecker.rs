@@ -34,8 +34,8 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LayerBlock {
     /// Index of the layer.
-    layer: usize,
-    positions: usize,
+    pub(super) layer: usize,
+    pub(super) positions: usize,
     pub(super) shape: BlockShape,
 }
 
