@@ -119,7 +119,7 @@ fn every_obstacle_is_named_at_once() {
         node("LSTM", &["x"], "first", &[]),
         node("Conv", &["first", "k"], "second", &[attribute("group", 2), list("dilations", &[2, 2])]),
         node("MaxPool", &["second"], "third", &[list("kernel_shape", &[2, 2]), list("pads", &[1, 1, 1, 1])]),
-        node("Gelu", &["third"], "fourth", &[word("approximate", "tanh")]),
+        node("Gelu", &["third"], "fourth", &[word("approximate", "erf")]),
         node("Gemm", &["fourth", "w"], "y", &[attribute("transA", 1), attribute("novel", 1)]),
         // What the output does not depend on does not matter.
         node("NonMaxSuppression", &["x"], "unused", &[]),
@@ -131,7 +131,7 @@ fn every_obstacle_is_named_at_once() {
         "group is 2",
         "dilations is [2, 2]",
         "pads",
-        "approximate is tanh",
+        "approximate is erf",
         "transA",
         "novel",
     ] {

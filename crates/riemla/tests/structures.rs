@@ -68,14 +68,16 @@ fn diagonal_blocks(mut matrix: Matrix, blocks: &[Range<usize>]) -> Matrix {
 fn every_structure_keeps_the_law_of_precisions() {
     for (network, likelihood, layers) in [
         (models::mlp(&[2, 5, 3], Activation::Tanh), Likelihood::Categorical, 2),
-        (models::mlp(&[3, 4, 2], Activation::Softplus), GAUSSIAN, 2),
+        (models::mlp(&[3, 4, 2], Activation::SOFTPLUS), GAUSSIAN, 2),
         (models::network(&models::small_cnn()), Likelihood::Categorical, 3),
+        (models::network(&models::residual_mlp()), GAUSSIAN, 7),
+        (models::network(&models::residual_cnn()), Likelihood::Categorical, 6),
     ] {
         let loss = models::loss(&network, likelihood, 30, 0.3);
         let theta = network.initialize(1);
-        let parts =
-            Subset::Parameters(vec!["0.bias".into(), network.parameters().last().unwrap().name.clone()]);
-        let weights = Subset::Parameters(vec!["0.weight".into()]);
+        let name = |i: usize| network.parameters()[i].name.clone();
+        let parts = Subset::Parameters(vec![name(1), name(network.parameters().len() - 1)]);
+        let weights = Subset::Parameters(vec![name(0)]);
         for subset in [Subset::All, Subset::LastLayer, parts, weights] {
             for (curvature, structure) in OUTER.into_iter().flat_map(|c| STRUCTURES.map(|s| (c, s))) {
                 let mut config = LaplaceConfig { subset: subset.clone(), ..config(curvature, structure) };
@@ -212,7 +214,15 @@ fn conv_outputs(kernel: [usize; 2], stride: [usize; 2]) -> Arc<Network> {
     models::network(&NetworkSpec {
         input: Shape::Image { channels: 2, height: 3, width: 4 },
         layers: vec![
-            LayerSpec::Conv2d { channels: 2, kernel, stride, padding: [1, 0], bias: true },
+            LayerSpec::Conv2d {
+                channels: 2,
+                kernel,
+                stride,
+                padding: [1, 0],
+                dilation: [1, 1],
+                groups: 1,
+                bias: true,
+            },
             LayerSpec::Flatten,
         ],
     })
@@ -222,7 +232,15 @@ fn conv_outputs(kernel: [usize; 2], stride: [usize; 2]) -> Arc<Network> {
 fn kronecker_blocks_are_exact_where_theory_says_so() {
     // One sample: every layer's block, for GGN and empirical Fisher, whatever the likelihood.
     let image = Shape::Image { channels: 2, height: 3, width: 3 };
-    let conv = LayerSpec::Conv2d { channels: 3, kernel: [3, 3], stride: [1, 1], padding: [0, 0], bias: true };
+    let conv = LayerSpec::Conv2d {
+        channels: 3,
+        kernel: [3, 3],
+        stride: [1, 1],
+        padding: [0, 0],
+        dilation: [1, 1],
+        groups: 1,
+        bias: true,
+    };
     let tanh = LayerSpec::Activation { function: Activation::Tanh };
     let linear = LayerSpec::Linear { outputs: 3, bias: false };
     let one_position = NetworkSpec { input: image, layers: vec![conv, tanh, LayerSpec::Flatten, linear] };
@@ -271,6 +289,77 @@ fn kronecker_blocks_are_exact_where_theory_says_so() {
             1e-6,
         );
     }
+}
+
+/// Blocks that Kronecker factors keep: every layer, but in a convolution with groups every group's
+/// weights and the biases.
+fn kept_blocks(network: &Network, grouped: &[(&str, usize)]) -> Vec<Range<usize>> {
+    let mut blocks = Vec::new();
+    for layer in network.layer_ranges() {
+        let own = network.parameters().iter().filter(|p| layer.contains(&p.range.start));
+        let own: Vec<_> = own.collect();
+        match grouped.iter().find(|(name, _)| own[0].name.starts_with(name)) {
+            None => blocks.push(layer),
+            Some((_, groups)) => {
+                let (start, size) = (own[0].range.start, own[0].range.len() / groups);
+                blocks.extend((0..*groups).map(|g| start + g * size..start + (g + 1) * size));
+                blocks.extend(own[1..].iter().map(|p| p.range.clone()));
+            }
+        }
+    }
+    blocks
+}
+
+#[test]
+fn kronecker_blocks_of_normalisations_and_groups_are_exact_where_theory_says_so() {
+    // Parameters that are no matrix have exact blocks for any number of samples.
+    for spec in [models::residual_mlp(), models::residual_cnn()] {
+        let network = models::network(&spec);
+        let loss = models::loss(&network, Likelihood::Categorical, 40, 1.0);
+        let theta: Vec<f64> = models::normals(6, network.dim());
+        let chosen = |name: &str| name.starts_with("1.body.0.") || name.starts_with("0.body.1.");
+        let names = network.parameters().iter().map(|p| p.name.clone()).filter(|name| chosen(name));
+        let scales: Vec<String> = if spec == models::residual_mlp() {
+            names.filter(|name| name.starts_with('1')).collect()
+        } else {
+            names.filter(|name| name.starts_with('0')).collect()
+        };
+        for part in [&scales[..], &scales[..1], &scales[1..]] {
+            let ranges = Subset::Parameters(part.to_vec()).ranges(&network).unwrap();
+            let kronecker = kronecker_dense(&loss, &theta, Curvature::Ggn, &ranges);
+            let exact = ggn_full(&loss, &theta, &ranges);
+            assert_close(&format!("{part:?}"), kronecker.as_slice(), exact.as_slice(), 1e-10);
+        }
+    }
+    // One sample and one position: the blocks of groups, too.
+    let conv = LayerSpec::Conv2d {
+        channels: 6,
+        kernel: [3, 2],
+        stride: [1, 1],
+        padding: [0, 0],
+        dilation: [1, 2],
+        groups: 2,
+        bias: true,
+    };
+    let network = models::network(&NetworkSpec {
+        input: Shape::Image { channels: 4, height: 3, width: 3 },
+        layers: vec![
+            conv,
+            LayerSpec::Activation { function: Activation::Tanh },
+            LayerSpec::Flatten,
+            LayerSpec::Residual {
+                body: vec![LayerSpec::Linear { outputs: 6, bias: true }],
+                shortcut: vec![LayerSpec::LayerNorm { epsilon: 1e-2, affine: true }],
+            },
+            LayerSpec::Linear { outputs: 3, bias: true },
+        ],
+    });
+    let loss = models::loss(&network, Likelihood::Categorical, 1, 1.0);
+    let theta = models::normals(3, network.dim());
+    let exact =
+        diagonal_blocks(ggn_full(&loss, &theta, &all(&network)), &kept_blocks(&network, &[("0.", 2)]));
+    let kronecker = kronecker_dense(&loss, &theta, Curvature::Ggn, &all(&network));
+    assert_close("groups", kronecker.as_slice(), exact.as_slice(), 1e-10);
 }
 
 /// Gradients of rank one take a shorter way than others: both are xᵀP⁻¹x.

@@ -184,15 +184,18 @@ fn elementwise<'n, 'a>(operator: &str, attributes: &mut Attributes<'n, 'a>) -> O
     Some(match operator {
         "Tanh" => known(Activation::Tanh),
         "Sigmoid" => known(Activation::Sigmoid),
-        "Softplus" => known(Activation::Softplus),
+        "Softplus" => known(Activation::SOFTPLUS),
         "Relu" => known(Activation::Relu),
-        "Gelu" => {
-            let approximate = attributes.word("approximate", "none");
-            if approximate != "none" {
-                attributes.problems.push(format!("approximate is {approximate}, only none can be imported"));
+        "LeakyRelu" => known(Activation::LeakyRelu { slope: attributes.number("alpha", 0.01) }),
+        "Elu" => known(Activation::Elu { alpha: attributes.number("alpha", 1.0) }),
+        "Gelu" => match attributes.word("approximate", "none").as_str() {
+            "none" => known(Activation::Gelu),
+            "tanh" => known(Activation::GeluTanh),
+            other => {
+                attributes.problems.push(format!("approximate is {other}, neither none nor tanh"));
+                known(Activation::Gelu)
             }
-            known(Activation::Gelu)
-        }
+        },
         "Swish" => Operation::Unary(Unary::Swish(attributes.number("alpha", 1.0))),
         "Erf" => Operation::Unary(Unary::Erf),
         "Erfc" => Operation::Unary(Unary::Erfc),
@@ -203,6 +206,7 @@ fn elementwise<'n, 'a>(operator: &str, attributes: &mut Attributes<'n, 'a>) -> O
         "Sub" => Operation::Binary(Binary::Subtract),
         "Mul" => Operation::Binary(Binary::Multiply),
         "Div" => Operation::Binary(Binary::Divide),
+        "Pow" => Operation::Binary(Binary::Power),
         "Greater" => Operation::Binary(Binary::Greater),
         "GreaterOrEqual" => Operation::Binary(Binary::GreaterOrEqual),
         "Less" => Operation::Binary(Binary::Less),

@@ -46,7 +46,15 @@ impl State {
         };
         let bias = bias.map(|bias| self.bias(bias, channels, 1.0)).transpose()?;
         self.supply.take(weights.reals()?.len())?;
-        let spec = LayerSpec::Conv2d { channels, kernel, stride, padding: [top, left], bias: bias.is_some() };
+        let spec = LayerSpec::Conv2d {
+            channels,
+            kernel,
+            stride,
+            padding: [top, left],
+            dilation: [1, 1],
+            groups: 1,
+            bias: bias.is_some(),
+        };
         self.chain.windows(spec, Some(weights), bias, [channels, rows, columns])
     }
 

@@ -9,13 +9,13 @@
 use rayon::prelude::*;
 
 use super::gram::PANEL_ROWS;
-use super::kronecker::{LayerBlock, block_shapes};
+use super::kronecker::{LayerBlock, Source, block_shapes};
 use super::outer::OuterProduct;
 use super::structure::BlockShape;
 use super::subset::SubsetRanges;
 use crate::linalg::Matrix;
 use crate::linalg::dense::{add_product, add_product_lower, view, view_mut};
-use crate::nn::Network;
+use crate::nn::{Network, Patch};
 use crate::objective::NetworkLoss;
 
 /// The layer of a subset that lies in one linear layer.
@@ -41,8 +41,10 @@ fn pairs(outputs: usize) -> impl Iterator<Item = (usize, usize)> {
 impl OneLayer {
     /// The layer, if the subset is within one that applies its weights once.
     pub(super) fn of(network: &Network, subset: &SubsetRanges) -> Option<Self> {
-        match block_shapes(network, subset).ok()?[..] {
-            [LayerBlock { layer, positions: 1, shape }] => Some(Self { layer, shape }),
+        match block_shapes(network, subset)[..] {
+            [LayerBlock { layer, source: Source::Map { positions: 1, .. }, shape }] => {
+                Some(Self { layer, shape })
+            }
             _ => None,
         }
     }
@@ -58,7 +60,7 @@ impl OneLayer {
         let (network, shape) = (loss.network(), self.shape);
         let (mut inputs, mut weights) = (Vec::new(), Vec::new());
         let columns = outer.columns(loss);
-        let Some((layer, _)) = network.layers().nth(self.layer) else { return };
+        let Some(layer) = network.layer(self.layer) else { return };
         outer.for_each_seed(loss, theta, |j, x, values, adjoint| {
             network.visit_adjoints(theta, x, values, adjoint, self.layer, |l, at, g| {
                 if l != self.layer {
@@ -69,7 +71,12 @@ impl OneLayer {
                     inputs.clear();
                     inputs.resize(shape.inputs() * n, 1.0);
                     if shape.fan_in > 0 {
-                        layer.patch(n, at.x, 0, &mut inputs[..shape.fan_in * n]);
+                        layer.patch(
+                            n,
+                            at.x,
+                            Patch { group: 0, position: 0 },
+                            &mut inputs[..shape.fan_in * n],
+                        );
                     }
                     weights.clear();
                     weights.resize(shape.outputs * (shape.outputs + 1) / 2 * n, 0.0);
