@@ -137,6 +137,12 @@ pub fn constant(value: f64) -> Samples {
 pub enum Found {
     /// Its argument.
     Identity,
+    /// A multiple of it, shifted.
+    Line {
+        /// Not 0.
+        factor: f64,
+        shift: f64,
+    },
     /// An activation.
     Activation(Activation),
     /// None of those that riemla knows.
@@ -151,13 +157,23 @@ pub fn find(samples: &[f64]) -> Found {
     if is(&|z| z) {
         return Found::Identity;
     }
+    let shift = value_at(samples, 0.0);
+    let factor = value_at(samples, 1.0) - shift;
+    if factor.abs() > TOLERANCE && is(&|z| factor * z + shift) {
+        return Found::Line { factor: written(factor), shift: written(shift) };
+    }
     let found = candidates(samples).into_iter().find(|function| is(&|z| activation(*function, z)));
     found.map_or(Found::Unknown, Found::Activation)
 }
 
+/// A function's value at one of the points.
+fn value_at(samples: &[f64], place: f64) -> f64 {
+    POINTS.iter().position(|z| *z == place).map_or(f64::NAN, |i| samples[i])
+}
+
 /// The activations that a function could be. Their parameters follow from its value at one point each.
 fn candidates(samples: &[f64]) -> [Activation; 9] {
-    let at = |place: f64| POINTS.iter().position(|z| *z == place).map_or(f64::NAN, |i| samples[i]);
+    let at = |place: f64| value_at(samples, place);
     [
         Activation::Tanh,
         Activation::Sigmoid,
@@ -172,7 +188,7 @@ fn candidates(samples: &[f64]) -> [Activation; 9] {
 }
 
 /// The number that was written into a file with 24 bits: 0.01, not 0.00999999977648.
-fn written(value: f64) -> f64 {
+pub fn written(value: f64) -> f64 {
     let short: f64 = (value as f32).to_string().parse().unwrap_or(value);
     if (short - value).abs() <= 1e-7 * value.abs() { short } else { value }
 }
@@ -197,6 +213,8 @@ mod tests {
         let approximate: Samples = x.iter().zip(tanh).map(|(z, t)| 0.5 * z * (1.0 + t)).collect();
         assert_eq!(find(&approximate), Found::Activation(Activation::GeluTanh));
         assert_eq!(find(&Binary::Add.of(&approximate, &constant(1e-4))), Found::Unknown);
+        assert_eq!(find(&Unary::Neg.after(&x)), Found::Line { factor: -1.0, shift: 0.0 });
+        assert_eq!(find(&constant(2.0)), Found::Unknown);
         assert_eq!(find(&Unary::Log.after(&x)), Found::Unknown);
         assert_eq!(find(&Binary::Add.of(&x, &constant(1e-8))), Found::Identity);
     }
