@@ -1,0 +1,104 @@
+//! The draws of one posterior: taken as every sampling takes them, kept in a set of its own.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use riemla::posterior::{Draw, Posterior};
+use riemla_files::ours::LOG_FILE;
+use riemla_files::samples::write_samples;
+use riemla_files::{Origin, RunConfig, RunInfo};
+use riemla_workflow::strength::FoundStrength;
+use riemla_workflow::watch::{Steps, Watch};
+use riemla_workflow::workflow::{Kept, SampleConfig, draw_model};
+
+use super::Result;
+use super::layout::{make, remove};
+use super::truth::ChainSummary;
+
+/// Draws and how they came about.
+#[derive(Debug, Clone, Default)]
+pub struct Drawn {
+    /// The draws, by index.
+    pub draws: Vec<Draw>,
+    /// Draws that failed, with the reason.
+    pub failed: Vec<(u64, String)>,
+    /// Mean seconds per draw; none where they were not measured.
+    pub seconds_per_sample: Option<f64>,
+    /// The strength in force, for geodesics.
+    pub strength: Option<f64>,
+    /// How it was found, if by a rule.
+    pub found: Option<FoundStrength>,
+    /// Whether a stop was requested before all were drawn.
+    pub stopped: bool,
+    /// Gradients of all draws together, where they follow no geodesics.
+    pub other_gradients: usize,
+    /// How Markov chains ended.
+    pub chains: Option<ChainSummary>,
+    /// Why the method has no draws here, though nothing failed.
+    pub unfit: Option<String>,
+}
+
+impl Drawn {
+    /// Draws without geodesics that took so many gradients together.
+    pub fn of_gradients(thetas: Vec<Vec<f64>>, other_gradients: usize) -> Self {
+        let draw = |(index, theta)| Draw { index, theta, geodesic: None };
+        Self { draws: (0..).zip(thetas).map(draw).collect(), other_gradients, ..Self::default() }
+    }
+
+    /// Gradients of all draws.
+    pub fn gradients(&self) -> usize {
+        let geodesics = self.draws.iter().filter_map(|draw| draw.geodesic);
+        self.other_gradients + geodesics.map(|geodesic| geodesic.counters.gradients).sum::<usize>()
+    }
+}
+
+/// What is asked for.
+pub struct Wanted<'a> {
+    /// The directory of the set.
+    pub set: &'a Path,
+    /// Seed of the draws.
+    pub seed: u64,
+    /// How many.
+    pub samples: u64,
+    /// What they depend on besides method, settings and seed.
+    pub origin: &'a Origin,
+    /// Set by Ctrl-C.
+    pub stop: &'a AtomicBool,
+    /// Told of every draw.
+    pub watch: &'a dyn Watch,
+}
+
+/// Takes the draws that are missing and returns all.
+pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
+    let config = SampleConfig::new(posterior.config().clone(), wanted.samples, wanted.seed);
+    let set = Some((wanted.set, wanted.origin.clone()));
+    let watch = Steps(wanted.watch);
+    let Kept { mut draws, new, failed, made, damage, stopped, .. } =
+        draw_model(posterior, set, &config, wanted.stop, &watch)?;
+    // Those that were there before count as done.
+    ((new + failed.len()) as u64..wanted.samples).filter(|_| !stopped).for_each(|_| wanted.watch.step());
+    damage.iter().for_each(|damage| wanted.watch.note(damage));
+    draws.retain(|draw| draw.index < wanted.samples);
+    let stopped = stopped && ((draws.len() + failed.len()) as u64) < wanted.samples;
+    if !stopped {
+        // A finished set needs no log; a longer one begins it again with these draws.
+        remove(&wanted.set.join(LOG_FILE))?;
+    }
+    Ok(Drawn {
+        draws,
+        failed,
+        seconds_per_sample: made.seconds_per_draw,
+        strength: made.strength,
+        found: made.found,
+        stopped,
+        ..Drawn::default()
+    })
+}
+
+/// Keeps draws that were made all at once, in place of those that were there.
+pub fn keep(wanted: &Wanted<'_>, config: RunConfig, dim: usize, drawn: Drawn) -> Result<Drawn> {
+    make(wanted.set)?;
+    let run = RunInfo::new(config, wanted.seed, dim, wanted.origin.clone());
+    write_samples(wanted.set, &run, &drawn.draws)?;
+    Ok(drawn)
+}

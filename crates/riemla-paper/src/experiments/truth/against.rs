@@ -1,0 +1,148 @@
+//! Draws of a target held against its truth: distances, loss, predictions, cost.
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
+
+use riemla::posterior::virial_ratio;
+use riemla_files::samples::read_samples;
+use serde::{Deserialize, Serialize};
+
+use super::super::bench::{Bench, Verdict};
+use super::super::cell::{Drawn, Wanted};
+use super::super::record::{CellKey, MadeFrom, ModelSummary, Score};
+use super::super::{ExperimentError, MethodName, Result};
+use super::chains::{self, ChainSummary};
+use super::distance::{Distances, Truth, finite};
+use super::plan::TruthPlan;
+use super::target::Target;
+
+/// Draws of a truth that is exact.
+const EXACT_DRAWS: u64 = 4000;
+
+/// How far the draws of a cell are from the truth, and what they cost.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TruthNumbers {
+    /// Number of weights.
+    pub dim: usize,
+    /// Whether the truth is exact, or from chains.
+    pub exact_truth: bool,
+    /// Whether the rule that found the strength is met there; none without a rule.
+    pub rule_met: Option<bool>,
+    /// How far from the truth.
+    pub distances: Distances,
+    /// Mean of L(θ) − L(θ*) over K/2; 1 for a Gaussian posterior.
+    pub loss_rise: Option<f64>,
+    /// Negative log-likelihood per test row.
+    pub nll: Option<f64>,
+    /// Gradients of the search for the strength.
+    pub search_gradients: usize,
+    /// Gradients per draw, without search and warm-up where there are any.
+    pub gradients_per_draw: Option<f64>,
+    /// All gradients, search and warm-up too, per independent draw.
+    pub gradients_per_effective_draw: Option<f64>,
+    /// How chains ended.
+    pub chains: Option<ChainSummary>,
+}
+
+/// A target under one seed, with its truth: made when the first draws are judged.
+pub struct Against<'a> {
+    target: &'a dyn Target,
+    plan: &'a TruthPlan,
+    seed: u64,
+    /// Where the draws of its chains are.
+    chains: PathBuf,
+    truth: OnceCell<Truth>,
+}
+
+impl<'a> Against<'a> {
+    /// Whose chains are at `chains`.
+    pub fn new(target: &'a dyn Target, plan: &'a TruthPlan, seed: u64, chains: PathBuf) -> Self {
+        Self { target, plan, seed, chains, truth: OnceCell::new() }
+    }
+
+    fn exact(&self) -> Option<Vec<Vec<f64>>> {
+        self.target.exact(self.seed, EXACT_DRAWS)
+    }
+
+    /// Exact draws, or those of the chains, which are the first cell of a target.
+    fn truth(&self) -> Result<&Truth> {
+        if let Some(truth) = self.truth.get() {
+            return Ok(truth);
+        }
+        let thetas = match self.exact() {
+            Some(exact) => exact,
+            None => read_samples(&self.chains)?.draws.into_iter().map(|draw| draw.theta).collect(),
+        };
+        let truth = Truth::new(self.target, thetas)?;
+        Ok(self.truth.get_or_init(|| truth))
+    }
+
+    fn distances(&self, key: &CellKey, thetas: &[&[f64]]) -> Result<Distances> {
+        let distances = self.truth()?.distances(self.target, thetas, key.method.is_linearized())?;
+        // Chains that are the truth themselves have no distance from it.
+        Ok(match key.method == MethodName::Nuts && self.exact().is_none() {
+            true => Distances { weights: None, functions: None, deviation_ratio: None, ..distances },
+            false => distances,
+        })
+    }
+}
+
+impl Bench for Against<'_> {
+    fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
+        match key.method {
+            MethodName::Nuts => chains::run(self.target, &self.plan.chains, wanted),
+            _ => self.target.draws(key, wanted),
+        }
+    }
+
+    fn judge(&self, key: &CellKey, drawn: &Drawn) -> Result<Verdict> {
+        let thetas: Vec<&[f64]> = drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect();
+        if thetas.len() < 2 {
+            let reason = format!("{} draws failed, and one has no spread", drawn.failed.len());
+            return Err(ExperimentError::NoDraw { what: key.label(), reason });
+        }
+        let (center, linearized) = (self.target.center(), key.method.is_linearized());
+        let objective = self.target.objective(linearized)?;
+        let (n, half) = (thetas.len() as f64, 0.5 * center.len() as f64);
+        let lowest = objective.value(center);
+        let rise = thetas.iter().map(|theta| objective.value(theta) - lowest).sum::<f64>() / (n * half);
+        let (chains, search) =
+            (drawn.chains, drawn.found.as_ref().map_or(0, |found| found.counters.gradients));
+        let warmup = chains.map_or(0, |chains| chains.warmup_gradients) as f64;
+        let all = (drawn.gradients() + search) as f64;
+        let effective = chains.map_or(Some(n), |chains| chains.bulk_ess);
+        let numbers = TruthNumbers {
+            dim: center.len(),
+            exact_truth: self.exact().is_some(),
+            rule_met: drawn
+                .found
+                .as_ref()
+                .map(|found| found.status == riemla::posterior::SearchStatus::Converged),
+            distances: self.distances(key, &thetas)?,
+            loss_rise: finite(rise),
+            nll: self.target.score(&thetas, linearized)?,
+            search_gradients: search,
+            gradients_per_draw: finite((drawn.gradients() as f64 - warmup) / n),
+            gradients_per_effective_draw: effective.and_then(|effective| finite(all / effective)),
+            chains,
+        };
+        let Distances { weights, functions, .. } = numbers.distances;
+        let scores = [("w1", weights), ("function_w1", functions), ("nll", numbers.nll)];
+        let score = |(score, value): (&str, Option<f64>)| {
+            Some(Score { test_set: key.problem.clone(), score: score.into(), value: value? })
+        };
+        Ok(Verdict {
+            scores: scores.into_iter().filter_map(score).collect(),
+            virial_ratio: Some(virial_ratio(&*objective, center, &thetas)),
+            truth: Some(numbers),
+        })
+    }
+
+    fn model(&self) -> Option<ModelSummary> {
+        self.target.model()
+    }
+
+    fn made_from(&self) -> &MadeFrom {
+        self.target.made_from()
+    }
+}

@@ -1,0 +1,245 @@
+//! The strength of a metric, searched for once and kept in a file: a resumed run does not search again, and
+//! a search that was killed goes on after its last trial.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use riemla::Control;
+use riemla::geometry::Counters;
+use riemla::posterior::{Posterior, SearchStatus, Trial};
+use riemla_files::RunInfo;
+use riemla_files::identity::expect;
+use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::watch::Watch;
+
+/// The strength that a rule found, and what the search cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoundStrength {
+    /// The strength.
+    pub strength: f64,
+    /// How the search ended.
+    pub status: SearchStatus,
+    /// What was tried: strength, and the ratio there unless it was not finite.
+    pub trials: Vec<(f64, Option<f64>)>,
+    /// What it cost.
+    pub counters: Counters,
+    /// Seconds it took, all parts together.
+    pub seconds: f64,
+}
+
+/// A posterior whose strength is a number.
+pub struct Settled {
+    /// The posterior.
+    pub posterior: Posterior,
+    /// How its strength was found, if by a rule.
+    pub found: Option<FoundStrength>,
+}
+
+/// A file with the run that it belongs to.
+#[derive(Serialize, Deserialize)]
+struct OfRun<T> {
+    format_version: u64,
+    run: RunInfo,
+    #[serde(flatten)]
+    value: T,
+}
+
+/// What is kept of a search while it goes on.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Unfinished {
+    seconds: f64,
+    trials: Vec<KeptTrial>,
+}
+
+/// A trial; JSON has no infinite numbers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct KeptTrial {
+    strength: f64,
+    value: Option<f64>,
+    error: Option<f64>,
+    finished: usize,
+    counters: Counters,
+}
+
+impl From<&Trial> for KeptTrial {
+    fn from(trial: &Trial) -> Self {
+        let Trial { strength, value, error, finished, counters } = *trial;
+        let [value, error] = [value, error].map(|number| Some(number).filter(|number| number.is_finite()));
+        Self { strength, value, error, finished, counters }
+    }
+}
+
+impl From<&KeptTrial> for Trial {
+    fn from(kept: &KeptTrial) -> Self {
+        let &KeptTrial { strength, value, error, finished, counters } = kept;
+        let value = value.unwrap_or(f64::INFINITY);
+        Self { strength, value, error: error.unwrap_or(f64::NAN), finished, counters }
+    }
+}
+
+/// What a search may use while it goes on.
+#[derive(Clone, Copy)]
+pub struct SettleControl<'a> {
+    /// Once set, the search is given up.
+    pub stop: &'a AtomicBool,
+    /// Told how long it will take.
+    pub watch: &'a dyn Watch,
+    /// Draws to be made afterwards.
+    pub draws: u64,
+}
+
+/// Applies the rule of a posterior, with a place to keep what it finds: what it found before in the same run is
+/// read from there. `Error::Stopped` if `stop` was set before the search ended.
+pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
+    posterior: Posterior,
+    seed: u64,
+    place: Option<(&Path, &RunInfo)>,
+    control: SettleControl<'_>,
+) -> Result<Settled, E> {
+    if !posterior.config().method.is_riemannian() || posterior.config().strength.fixed().is_some() {
+        return Ok(Settled { posterior, found: None });
+    }
+    let before = match place {
+        Some((file, run)) => read::<FoundStrength>(file, run)?,
+        None => None,
+    };
+    let found = match before {
+        Some(found) => found,
+        None => {
+            let kept = place.map(|(file, run)| (kept_file(file), run));
+            let kept = kept.as_ref().map(|(file, run)| (file.as_path(), *run));
+            let Some(found) = search::<E>(&posterior, seed, kept, control)? else {
+                return Ok(Settled { posterior, found: None });
+            };
+            place.map_or(Ok(()), |(file, run)| write(file, run, &found))?;
+            found
+        }
+    };
+    if let Some((file, _)) = place {
+        forget(&kept_file(file));
+    }
+    let posterior = posterior.with_strength(found.strength)?;
+    Ok(Settled { posterior, found: Some(found) })
+}
+
+/// Removes the trials of a search that is finished. If that fails they are in nobody's way.
+fn forget(kept: &Path) {
+    let _ = std::fs::remove_file(kept);
+}
+
+/// Where the trials of an unfinished search are.
+fn kept_file(file: &Path) -> PathBuf {
+    file.with_extension("trials.json")
+}
+
+/// The search, from the trials that are kept on.
+fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
+    posterior: &Posterior,
+    seed: u64,
+    place: Option<(&Path, &RunInfo)>,
+    control: SettleControl<'_>,
+) -> Result<Option<FoundStrength>, E> {
+    let before = match place {
+        Some((file, run)) => read::<Unfinished>(file, run)?.unwrap_or_default(),
+        None => Unfinished::default(),
+    };
+    let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
+    let (begun, spent) = (Instant::now(), before.seconds);
+    let seconds = || spent + begun.elapsed().as_secs_f64();
+    let state = Mutex::new((before, None));
+    let progress = |trial: &Trial| {
+        let (unfinished, failure) = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
+        if unfinished.trials.len() == known.len() {
+            control.watch.estimate(&estimate(begun.elapsed().as_secs_f64(), trial.finished, control.draws));
+        }
+        unfinished.seconds = seconds();
+        unfinished.trials.push(trial.into());
+        *failure = place.and_then(|(file, run)| write(file, run, unfinished).err());
+    };
+    let search = Control::default().stopping(control.stop).observing(&progress);
+    let calibration = posterior.calibration(seed, &known, search)?;
+    if let (_, Some(failure)) = state.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(failure.into());
+    }
+    let Some(calibration) = calibration else { return Ok(None) };
+    if calibration.status == SearchStatus::Stopped {
+        return Err(riemla::Error::Stopped { what: "the strength was found".into() }.into());
+    }
+    Ok(Some(FoundStrength {
+        strength: calibration.strength,
+        status: calibration.status,
+        trials: calibration.trials.iter().map(tried).collect(),
+        counters: calibration.counters,
+        seconds: seconds(),
+    }))
+}
+
+/// Trials that a search usually takes: 1 to 4 in 23 of 24 searches on the tables of the guide, once 10.
+const USUAL_TRIALS: f64 = 3.0;
+
+/// How long a search and the draws after it will take, in words, by the first trial: its seconds and its pilots.
+fn estimate(seconds: f64, pilots: usize, draws: u64) -> String {
+    let search = in_words(seconds * USUAL_TRIALS);
+    let draws = match pilots {
+        0 => String::new(),
+        pilots => format!(", then {draws} draws about {}", in_words(seconds / pilots as f64 * draws as f64)),
+    };
+    format!("the search for the strength takes about {search}{draws}")
+}
+
+fn in_words(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => "a second".into(),
+        s if s < 90.0 => format!("{s:.0} seconds"),
+        s if s < 5400.0 => format!("{:.0} minutes", s / 60.0),
+        s => format!("{:.1} hours", s / 3600.0),
+    }
+}
+
+/// How many trials of an unfinished search are kept, and where.
+pub fn kept_trials(file: &Path, run: &RunInfo) -> riemla_files::Result<(usize, PathBuf)> {
+    let kept = kept_file(file);
+    Ok((read::<Unfinished>(&kept, run)?.map_or(0, |unfinished| unfinished.trials.len()), kept))
+}
+
+fn tried(trial: &Trial) -> (f64, Option<f64>) {
+    (trial.strength, Some(trial.value).filter(|value| value.is_finite()))
+}
+
+const REMEDY: &str =
+    "remove it and run the same command again: the strength is searched for again, to the same value";
+
+fn write<T: Serialize>(path: &Path, run: &RunInfo, value: &T) -> riemla_files::Result<()> {
+    write_json(path, &OfRun { format_version: FORMAT_VERSION, run: run.clone(), value })
+}
+
+/// What [`write`] wrote; none if there is no such file, an error if it is of another run.
+fn read<T: DeserializeOwned>(path: &Path, run: &RunInfo) -> riemla_files::Result<Option<T>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let found: OfRun<T> = read_json(path, REMEDY)?;
+    expect(&path.display().to_string(), &found.run, run)?;
+    Ok(Some(found.value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_trial_tells_how_long_all_will_take() {
+        let text = estimate(6.0, 12, 100);
+        assert_eq!(
+            text,
+            "the search for the strength takes about 18 seconds, then 100 draws about 50 seconds"
+        );
+        assert_eq!(estimate(3000.0, 0, 100), "the search for the strength takes about 2.5 hours");
+        assert_eq!([0.2, 89.0, 600.0].map(in_words), ["a second", "89 seconds", "10 minutes"]);
+    }
+}
