@@ -5,6 +5,7 @@ use riemla::predict::Prediction;
 
 use super::ood::doubts;
 use super::result::{Evaluation, MethodResult, short};
+use crate::method::MethodName;
 use crate::plot::{Axis, Chart, Histogram, Reference, ReliabilityDiagram, Series, Style};
 use crate::scores::{Scorer, coverage};
 
@@ -14,6 +15,11 @@ const MOST_POINTS: usize = 300;
 /// A drawing and its caption.
 pub(super) type Figure = (String, String);
 
+/// The methods that look at their inputs: a constant has one confidence and one entropy, which no drawing shows.
+fn informed(evaluation: &Evaluation) -> impl Iterator<Item = &MethodResult> {
+    evaluation.methods.iter().filter(|method| method.method != MethodName::Constant)
+}
+
 /// Confidence against accuracy of every method.
 pub(super) fn reliability(evaluation: &Evaluation) -> riemla::Result<Vec<Figure>> {
     let diagram = |method: &MethodResult| {
@@ -21,7 +27,7 @@ pub(super) fn reliability(evaluation: &Evaluation) -> riemla::Result<Vec<Figure>
         let diagram = ReliabilityDiagram::new(&method.name, bins).style(Style::method(method.method));
         Ok((diagram.to_svg(), diagram.caption()))
     };
-    let classes = evaluation.methods.iter().filter(|method| method.prediction.classes().is_some());
+    let classes = informed(evaluation).filter(|method| method.prediction.classes().is_some());
     classes.map(diagram).collect()
 }
 
@@ -80,7 +86,7 @@ pub(super) fn uncertainty(evaluation: &Evaluation) -> Vec<Figure> {
         }
         (plot.to_svg(), String::new())
     };
-    evaluation.methods.iter().map(histogram).collect()
+    informed(evaluation).map(histogram).collect()
 }
 
 /// Risk against coverage of every method.
@@ -112,7 +118,7 @@ pub(super) fn roc(evaluation: &Evaluation, which: usize) -> Option<Figure> {
     let y = Axis::linear("share of out-of-distribution data flagged").range(0.0, 1.0);
     let mut chart = Chart::new(format!("Is {name} recognised?"), x, y)
         .reference(Reference::curve(vec![(0.0, 0.0), (1.0, 1.0)], "chance"));
-    for method in &evaluation.methods {
+    for method in informed(evaluation) {
         let Some(other) = method.ood.get(which) else { continue };
         let stride = other.curve.len().div_ceil(MOST_POINTS).max(1);
         let last = other.curve.last().into_iter();
