@@ -95,7 +95,7 @@ pub(super) fn risk_coverage(evaluation: &Evaluation) -> Option<Figure> {
     let risk = if classes { "share of wrong answers" } else { "root mean squared error" };
     let x = Axis::linear("share of rows answered").range(0.0, 1.0);
     let mut chart = Chart::new("Errors among the surest answers", x, Axis::linear(risk));
-    for method in &evaluation.methods {
+    for method in informed(evaluation) {
         let curve = &method.selective.curve;
         // The first rows alone say nothing: one error is a rate of 1.
         let least = (10.0 / evaluation.targets.len() as f64).min(0.2);
