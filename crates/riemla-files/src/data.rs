@@ -35,6 +35,10 @@ impl TrainingData {
                 Targets::Values { outputs, .. } => ("values", vec![data.len(), *outputs]),
             };
             tensors.push(TensorRef::new(format!("{name}.{kind}"), dims, targets));
+            tensors.extend(
+                data.weights()
+                    .map(|weights| TensorRef::new(format!("{name}.weights"), vec![data.len()], weights)),
+            );
         }
         write_tensors(path, &tensors)
     }
@@ -85,5 +89,15 @@ fn read_part(file: &TensorFile, part: &str) -> Result<Dataset> {
         let outputs = values.dims.get(1).copied().unwrap_or(1);
         Targets::Values { values: values.values, outputs }
     };
-    Dataset::new(inputs.values, features, targets).map_err(Error::content(&name(Path::new(file.name()))))
+    let weights = format!("{part}.weights");
+    let weights = match file.list()?.contains_key(&weights) {
+        true => Some(file.get_checked(&weights, &[rows])?),
+        false => None,
+    };
+    let data = Dataset::new(inputs.values, features, targets);
+    let weighted = data.and_then(|data| match weights {
+        Some(weights) => data.with_weights(weights),
+        None => Ok(data),
+    });
+    weighted.map_err(Error::content(&name(Path::new(file.name()))))
 }

@@ -39,6 +39,10 @@ impl Digest {
             Targets::Classes(labels) => labels.iter().for_each(|k| hash.update((*k as u64).to_le_bytes())),
             Targets::Values { values, .. } => add(&mut hash, values),
         }
+        if let Some(weights) = data.weights() {
+            hash.update("weights");
+            add(&mut hash, weights);
+        }
         Self::finish(hash)
     }
 

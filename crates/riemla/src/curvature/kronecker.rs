@@ -32,7 +32,7 @@ use crate::linalg::Matrix;
 use crate::linalg::factor::SymmetricEigen;
 use crate::linalg::vector::scale;
 use crate::nn::{At, Layer, Network, Parameter, Patch, Positions};
-use crate::objective::NetworkLoss;
+use crate::objective::{Block, NetworkLoss};
 
 /// A block of a subset: weights of one layer.
 #[derive(Debug, Clone, Copy)]
@@ -139,17 +139,18 @@ impl Sums {
     }
 
     /// Adds the extended inputs of one block of samples.
-    fn add_inputs(&mut self, layer: &dyn Layer, at: At<'_>, patch: &mut Vec<f64>) {
+    fn add_inputs(&mut self, layer: &dyn Layer, at: At<'_>, block: &Block, patch: &mut Vec<f64>) {
         let n = at.n;
-        patch.clear();
         let shape = self.block.shape;
-        patch.resize(shape.inputs() * n, 1.0);
         for position in 0..self.block.positions() {
+            patch.clear();
+            patch.resize(shape.inputs() * n, 1.0);
             if let Source::Map { group, .. } = self.block.source
                 && shape.fan_in > 0
             {
                 layer.patch(n, at.x, Patch { group, position }, &mut patch[..shape.fan_in * n]);
             }
+            block.weigh(patch, f64::sqrt);
             self.a.push(n, patch);
         }
     }
@@ -170,10 +171,10 @@ impl Sums {
         }
     }
 
-    /// Mean of ppᵀ over `samples`, sum of ggᵀ times `factor`, decomposed.
-    fn finish(self, samples: usize, factor: f64) -> Result<KroneckerBlock> {
+    /// Mean of ppᵀ over the samples, whose weights sum to `total`, sum of ggᵀ times `factor`, decomposed.
+    fn finish(self, total: f64, factor: f64) -> Result<KroneckerBlock> {
         let (mut a, mut b) = (self.a.finish(), self.b.finish());
-        scale(1.0 / (samples * self.block.positions()) as f64, a.as_mut_slice());
+        scale(1.0 / (total * self.block.positions() as f64), a.as_mut_slice());
         scale(factor, b.as_mut_slice());
         let (a, b) = rayon::join(|| decompose(&a), || decompose(&b));
         Ok(KroneckerBlock::new(self.block.shape, Arc::new(a?), Arc::new(b?)))
@@ -203,19 +204,19 @@ impl KroneckerCurvature {
         let mut sums: Vec<Sums> = block_shapes(network, subset).into_iter().map(Sums::new).collect();
         let lowest = sums.first().map_or(0, |s| s.block.layer);
         let (mut patch, mut rows) = (Vec::new(), Vec::new());
-        outer.for_each_seed(loss, theta, |j, x, values, adjoint| {
-            network.visit_adjoints(theta, x, values, adjoint, lowest, |l, at, y_adjoint| {
+        outer.for_each_seed(loss, theta, |j, block, values, adjoint| {
+            network.visit_adjoints(theta, &block.x, values, adjoint, lowest, |l, at, y_adjoint| {
                 let Some(layer) = network.layer(l) else { return };
                 for sums in sums.iter_mut().filter(|s| s.block.layer == l) {
                     if j == 0 {
-                        sums.add_inputs(layer, at, &mut patch);
+                        sums.add_inputs(layer, at, block, &mut patch);
                     }
                     sums.add_adjoints(layer, at, y_adjoint, &mut rows);
                 }
             });
         });
-        let (samples, factor) = (loss.samples(), loss.scale());
-        let blocks: Result<Vec<_>> = sums.into_par_iter().map(|s| s.finish(samples, factor)).collect();
+        let (total, factor) = (loss.total_weight(), loss.scale());
+        let blocks: Result<Vec<_>> = sums.into_par_iter().map(|s| s.finish(total, factor)).collect();
         Ok(Self { blocks: blocks? })
     }
 

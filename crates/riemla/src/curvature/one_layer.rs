@@ -61,8 +61,8 @@ impl OneLayer {
         let (mut inputs, mut weights) = (Vec::new(), Vec::new());
         let columns = outer.columns(loss);
         let Some(layer) = network.layer(self.layer) else { return };
-        outer.for_each_seed(loss, theta, |j, x, values, adjoint| {
-            network.visit_adjoints(theta, x, values, adjoint, self.layer, |l, at, g| {
+        outer.for_each_seed(loss, theta, |j, block, values, adjoint| {
+            network.visit_adjoints(theta, &block.x, values, adjoint, self.layer, |l, at, g| {
                 if l != self.layer {
                     return;
                 }

@@ -11,7 +11,7 @@ use super::subset::SubsetRanges;
 use crate::linalg::Matrix;
 use crate::linalg::vector::{dot, scale};
 use crate::nn::{Adjoint, Trace};
-use crate::objective::{BlockTargets, NetworkLoss};
+use crate::objective::{Block, NetworkLoss};
 use crate::{Error, Result};
 
 /// Which factor S.
@@ -21,11 +21,11 @@ pub(super) enum OuterProduct {
     EmpiricalFisher,
 }
 
-/// A block of samples as the loss sees it: outputs of the network and targets.
+/// A block of samples as the loss sees it: its targets and weights, and the outputs of the network.
 #[derive(Clone, Copy)]
 pub(super) struct Outputs<'a> {
     pub(super) f: &'a [f64],
-    pub(super) targets: &'a BlockTargets,
+    pub(super) block: &'a Block,
 }
 
 impl OuterProduct {
@@ -53,16 +53,16 @@ impl OuterProduct {
     fn column(
         self,
         loss: &NetworkLoss,
-        Outputs { f, targets }: Outputs<'_>,
+        Outputs { f, block }: Outputs<'_>,
         j: usize,
         out: &mut [f64],
         scratch: &mut [f64],
     ) {
-        let n = f.len() / loss.network().outputs();
         match self {
-            Self::Ggn => loss.rule().factor(n, f, j, out, scratch),
+            Self::Ggn => block.factor(loss.rule(), f, j, out, scratch),
             Self::EmpiricalFisher => {
-                loss.rule().loss(n, f, targets, out, scratch);
+                loss.rule().loss(block.n, f, &block.targets, &[], out, scratch);
+                block.weigh(out, f64::sqrt);
             }
         }
     }
@@ -71,16 +71,17 @@ impl OuterProduct {
     pub(super) fn product(
         self,
         loss: &NetworkLoss,
-        Outputs { f, targets }: Outputs<'_>,
+        Outputs { f, block }: Outputs<'_>,
         d: &[f64],
         out: &mut [f64],
         scratch: &mut [f64],
     ) {
-        let n = f.len() / loss.network().outputs();
         if self == Self::Ggn {
-            return loss.rule().hessian_product(n, f, d, out, scratch);
+            return block.hessian_product(loss.rule(), f, d, out, scratch);
         }
-        loss.rule().loss(n, f, targets, out, scratch);
+        let n = block.n;
+        loss.rule().loss(n, f, &block.targets, &[], out, scratch);
+        block.weigh(out, f64::sqrt);
         let inner = &mut scratch[..n];
         inner.fill(0.0);
         for (r, d) in out.chunks_exact(n).zip(d.chunks_exact(n)) {
@@ -91,13 +92,13 @@ impl OuterProduct {
         }
     }
 
-    /// Calls `f(j, x, values, adjoint)` for every block of samples and every column j of S, with
+    /// Calls `f(j, block, values, adjoint)` for every block of samples and every column j of S, with
     /// that column as the seed of `adjoint`.
     pub(super) fn for_each_seed(
         self,
         loss: &NetworkLoss,
         theta: &[f64],
-        mut f: impl FnMut(usize, &[f64], &Trace, &mut Adjoint),
+        mut f: impl FnMut(usize, &Block, &Trace, &mut Adjoint),
     ) {
         let network = loss.network();
         for block in loss.blocks() {
@@ -107,9 +108,9 @@ impl OuterProduct {
             let mut scratch = vec![0.0; (network.outputs() + 1) * n];
             network.forward(theta, &block.x, &mut values);
             for j in 0..self.columns(loss) {
-                let at = Outputs { f: values.output(), targets: &block.targets };
+                let at = Outputs { f: values.output(), block };
                 self.column(loss, at, j, adjoint.seed(network, n), &mut scratch);
-                f(j, &block.x, &values, &mut adjoint);
+                f(j, block, &values, &mut adjoint);
             }
         }
     }
@@ -124,10 +125,17 @@ impl OuterProduct {
         mut f: impl FnMut(usize, &[f64]),
     ) {
         let mut rows = Vec::new();
-        self.for_each_seed(loss, theta, |_, x, values, adjoint| {
+        self.for_each_seed(loss, theta, |_, block, values, adjoint| {
             let n = values.n();
             rows.resize(n * subset.len(), 0.0);
-            loss.network().per_sample_gradient(theta, x, values, adjoint, subset.as_slice(), &mut rows);
+            loss.network().per_sample_gradient(
+                theta,
+                &block.x,
+                values,
+                adjoint,
+                subset.as_slice(),
+                &mut rows,
+            );
             f(n, &rows);
         });
     }

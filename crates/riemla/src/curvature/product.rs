@@ -94,7 +94,7 @@ impl<'a> CurvatureProduct<'a> {
         network.tangent(self.theta, v, &block.x, values, &mut tangents);
         let mut adjoint = Adjoint::new(network, block.n);
         let mut scratch = vec![0.0; (network.outputs() + 1) * block.n];
-        let at = Outputs { f: values.output(), targets: &block.targets };
+        let at = Outputs { f: values.output(), block };
         let seed = adjoint.seed(network, block.n);
         self.outer.product(self.loss, at, tangents.output(), seed, &mut scratch);
         network.backward(self.theta, &block.x, values, &mut adjoint, sum);

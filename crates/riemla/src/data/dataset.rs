@@ -32,12 +32,13 @@ impl Targets {
     }
 }
 
-/// A finite data set: N samples with D inputs each, and their targets.
+/// A finite data set: N samples with D inputs each, their targets, and possibly a weight each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
     inputs: Vec<f64>,
     features: usize,
     targets: Targets,
+    weights: Option<Vec<f64>>,
 }
 
 impl Dataset {
@@ -68,7 +69,7 @@ impl Dataset {
         if targets.len() != n {
             return Err(Error::shape("targets", format!("{n} (one per input row)"), targets.len()));
         }
-        Ok(Self { inputs, features, targets })
+        Ok(Self { inputs, features, targets, weights: None })
     }
 
     /// Inputs with class labels.
@@ -79,6 +80,35 @@ impl Dataset {
     /// Inputs with real targets, row-major samples × outputs.
     pub fn regression(inputs: Vec<f64>, features: usize, values: Vec<f64>, outputs: usize) -> Result<Self> {
         Self::new(inputs, features, Targets::Values { values, outputs })
+    }
+
+    /// The same with a weight per sample, which multiplies its term in the loss: 2 counts as two equal samples, 0 as none.
+    pub fn with_weights(self, weights: Vec<f64>) -> Result<Self> {
+        crate::error::check_len("weights of samples", self.len(), weights.len())?;
+        check_finite("weights of samples", &weights)?;
+        if let Some(weight) = weights.iter().find(|weight| **weight < 0.0) {
+            return Err(Error::range("weight of a sample", weight, "at least 0"));
+        }
+        if weights.iter().all(|weight| *weight == 0.0) {
+            return Err(Error::range("weights of samples", 0.0, "above 0 for at least one sample"));
+        }
+        Ok(Self { weights: Some(weights), ..self })
+    }
+
+    /// Weights that give every class the same influence: N/(C·Nₖ) for samples of class k, of C classes that occur.
+    pub fn balanced_weights(&self) -> Result<Vec<f64>> {
+        let Some(labels) = self.labels() else {
+            return Err(Error::Unsupported("balanced weights are for classes, not for real targets".into()));
+        };
+        let mut counts = vec![0usize; labels.iter().max().map_or(0, |label| label + 1)];
+        labels.iter().for_each(|label| counts[*label] += 1);
+        let occurring = counts.iter().filter(|count| **count > 0).count();
+        Ok(labels.iter().map(|label| labels.len() as f64 / (occurring * counts[*label]) as f64).collect())
+    }
+
+    /// The weights of the samples; none if all count once.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
     }
 
     /// Number of samples N.
@@ -128,7 +158,11 @@ impl Dataset {
                 outputs: *c,
             },
         };
-        Self::new(inputs, d, targets)
+        let selected = Self::new(inputs, d, targets)?;
+        match &self.weights {
+            Some(weights) => selected.with_weights(rows.iter().map(|&r| weights[r]).collect()),
+            None => Ok(selected),
+        }
     }
 }
 
@@ -147,6 +181,19 @@ mod tests {
         assert!(matches!(Dataset::classification(vec![1.0; 3], 2, vec![0]), Err(Error::Shape { .. })));
         assert!(matches!(Dataset::classification(vec![1.0; 4], 2, vec![0]), Err(Error::Shape { .. })));
         assert!(matches!(Dataset::regression(vec![1.0; 4], 2, vec![0.0; 3], 2), Err(Error::Shape { .. })));
+    }
+
+    #[test]
+    fn weights_are_checked_selected_and_balanced() {
+        let data = || Dataset::classification(vec![1., 2., 3., 4.], 1, vec![0, 0, 2, 0]).unwrap();
+        assert!(data().with_weights(vec![1.0; 3]).is_err() && data().with_weights(vec![0.0; 4]).is_err());
+        assert!(data().with_weights(vec![1., -1., 1., 1.]).is_err());
+        assert!(data().with_weights(vec![1., f64::NAN, 1., 1.]).is_err());
+        // Two classes occur: 4/(2·3) and 4/(2·1).
+        assert_eq!(data().balanced_weights().unwrap(), [2. / 3., 2. / 3., 2., 2. / 3.]);
+        let weighted = data().with_weights(vec![1., 2., 3., 4.]).unwrap();
+        assert_eq!(weighted.select(&[3, 0]).unwrap().weights(), Some(&[4.0, 1.0][..]));
+        assert!(Dataset::regression(vec![1.0], 1, vec![1.0], 1).unwrap().balanced_weights().is_err());
     }
 
     #[test]

@@ -9,11 +9,11 @@ mod prior;
 mod probe;
 mod restricted;
 
+pub(crate) use blocks::Block;
 pub(crate) use blocks::block_samples;
-pub(crate) use likelihood::BlockTargets;
 pub use likelihood::Likelihood;
 #[cfg(test)]
-pub(crate) use likelihood::OutputLoss;
+pub(crate) use likelihood::{BlockTargets, OutputLoss};
 pub use linearized::LinearizedLoss;
 pub use network_loss::NetworkLoss;
 pub(crate) use pool::Pool;
