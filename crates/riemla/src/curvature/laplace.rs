@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::hyperparameters::{self, Chosen, layered_evidence, noise_of};
+use super::hyperparameters::{self, Chosen, log_evidence, noise_of};
 use super::low_rank::EigenReport;
 use super::matrix::CurvatureMatrix;
 use super::subset::Subset;
@@ -149,9 +149,8 @@ impl Laplace {
         control.check("the curvature")?;
         let mut curvature = CurvatureMatrix::new(loss, theta, config.curvature, config.structure, subset)?;
         control.check("the evidence")?;
-        let evidence = hyperparameters::evidence(loss, theta, subset, config.curvature, &curvature)?;
-        let Chosen { prior, likelihood, settled } =
-            hyperparameters::choose(loss, theta, subset, config, &curvature, &evidence)?;
+        let Chosen { prior, likelihood, evidence, settled } =
+            hyperparameters::choose(loss, theta, subset, config, &curvature)?;
         if let (Likelihood::Gaussian { sigma_noise: old }, Likelihood::Gaussian { sigma_noise: new }) =
             (loss.likelihood(), likelihood)
         {
@@ -159,11 +158,11 @@ impl Laplace {
         }
         let precision = curvature.precision(&subset.gather(&prior.diagonal()))?;
         let loss = loss.with(likelihood, prior)?;
-        let log_marginal_likelihood = match loss.prior().scalar() {
-            Some(delta) if delta > 0.0 => {
+        let log_marginal_likelihood = match (evidence, loss.prior().scalar()) {
+            (Some(evidence), Some(delta)) => {
                 Some(evidence.log_marginal_likelihood(delta, noise_of(likelihood))?)
             }
-            _ => layered_evidence(&loss, theta, subset, &*precision),
+            _ => log_evidence(&loss, theta, subset, &*precision),
         };
         let mut gradient = vec![0.0; theta.len()];
         loss.value_and_gradient(theta, &mut gradient);

@@ -18,6 +18,7 @@ mod low_rank;
 mod matrix;
 mod memory;
 mod outer;
+mod prior_search;
 mod product;
 mod structure;
 mod subset;
@@ -33,6 +34,7 @@ pub use laplace::{Laplace, LaplaceConfig, PriorChoice, Refit};
 pub use layer_evidence::{LayerEvidence, LayerOptimum, LayeredCurvature};
 pub use low_rank::{EigenReport, LowRankCurvature};
 pub use memory::memory_estimate;
+pub use prior_search::{PriorFound, PriorSearch, PriorTrial, TrialStart};
 pub use product::{CurvatureProduct, ggn_vector_product};
 pub use structure::{
     DiagonalPrecision, FullPrecision, KroneckerPrecision, LowRankPrecision, NamedArray, Precision,
