@@ -7,17 +7,17 @@ use clap::{Args, ValueEnum};
 use riemla::posterior::{BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
 use riemla::reference::Reference;
 use riemla_files::RunConfig;
-use riemla_lab::method::MethodName;
-use riemla_lab::report::aligned;
-use riemla_lab::setting::Setting;
-use riemla_lab::workflow::{DataFiles, SampleConfig, Sampled, sample};
+use riemla_workflow::method::MethodName;
+use riemla_workflow::report::aligned;
+use riemla_workflow::setting::Setting;
+use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken, sample};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
 use super::shared::{ReadingArguments, positive};
-use crate::arguments::whole;
-use crate::interrupt::{code, stop_flag};
-use crate::output::{json, print};
-use crate::progress::Bar;
+use riemla_cli::arguments::whole;
+use riemla_cli::interrupt::{code, stop_flag};
+use riemla_cli::output::{json, print};
+use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -149,7 +149,7 @@ fn strength(text: &str) -> Result<Strength, String> {
     match text {
         "held-out" => Ok(Strength::held_out()),
         "virial" => Ok(Strength::virial()),
-        other => crate::arguments::strength(other)
+        other => riemla_cli::arguments::strength(other)
             .map_err(|_| "must be auto, virial, held-out, or a number above 0".into()),
     }
 }
@@ -169,9 +169,9 @@ pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
     let sampled = sample(&arguments.posterior, &config, stop, &bar);
     bar.finish();
     let sampled = sampled?;
-    print(&if arguments.json { in_json(&sampled)? } else { in_words(&sampled) })?;
+    print(&if arguments.json { in_json(&sampled)? } else { in_words(&sampled.taken) })?;
     if !quiet {
-        sampled.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        sampled.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         eprintln!("{}", closing(&sampled));
     }
     Ok(code(stop))
@@ -234,27 +234,28 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
 }
 
 fn in_json(sampled: &Sampled) -> anyhow::Result<String> {
+    let taken = &sampled.taken;
     json(&serde_json::json!({
         "directory": sampled.directory,
-        "draws": sampled.draws.0,
-        "new_draws": sampled.draws.1,
-        "asked": sampled.asked,
-        "out_of_time": sampled.out_of_time,
-        "seconds": sampled.seconds,
-        "seed": sampled.seed,
-        "summary": sampled.diagnosis.summary,
-        "warnings": sampled.diagnosis.warnings,
+        "draws": taken.draws.len(),
+        "new_draws": taken.new,
+        "asked": taken.asked,
+        "out_of_time": taken.out_of_time,
+        "seconds": taken.seconds,
+        "seed": taken.seed,
+        "summary": taken.diagnosis.summary,
+        "warnings": taken.diagnosis.warnings,
         "version": env!("CARGO_PKG_VERSION"),
     }))
 }
 
-fn in_words(sampled: &Sampled) -> String {
-    let summary = &sampled.diagnosis.summary;
+fn in_words(taken: &Taken) -> String {
+    let summary = &taken.diagnosis.summary;
     let number = |value: Option<f64>, digits: usize| value.map_or("-".into(), |v| format!("{v:.digits$}"));
     let row = |name: &str, value: String| vec![name.to_string(), value];
     let mut rows = vec![
-        row("draws", sampled.draws.0.to_string()),
-        row("of which new", sampled.draws.1.to_string()),
+        row("draws", taken.draws.len().to_string()),
+        row("of which new", taken.new.to_string()),
         row("virial ratio (1 is right)", number(summary.virial_ratio, 3)),
     ];
     let some = |name: &str, value: Option<f64>, digits| value.map(|_| row(name, number(value, digits)));
@@ -273,12 +274,13 @@ fn in_words(sampled: &Sampled) -> String {
 }
 
 fn closing(sampled: &Sampled) -> String {
-    let missing = sampled.asked.saturating_sub(sampled.draws.0 as u64);
+    let taken = &sampled.taken;
+    let missing = taken.asked.saturating_sub(taken.draws.len() as u64);
     let short = if missing == 0 {
         String::new()
     } else {
-        let why = if sampled.out_of_time { "The time is over" } else { "Ended early" };
-        format!("{why}: {missing} of {} draws are missing; the same command goes on.\n", sampled.asked)
+        let why = if taken.out_of_time { "The time is over" } else { "Ended early" };
+        format!("{why}: {missing} of {} draws are missing; the same command goes on.\n", taken.asked)
     };
     format!("{short}Draws: {}", sampled.directory.display())
 }

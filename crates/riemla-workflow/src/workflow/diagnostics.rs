@@ -1,0 +1,84 @@
+//! How draws look: numbers about all of them, a table with a line per draw, and warnings in words.
+
+use riemla::posterior::{GeodesicSummary, Posterior, SampleSet, warnings};
+use serde::Serialize;
+
+use super::draw_table::DrawTable;
+use super::error::Result;
+use super::samplers::ChainSummary;
+
+/// What can be said about a set of draws.
+#[derive(Debug, Clone)]
+pub struct Diagnosis {
+    /// Numbers about all of them.
+    pub summary: Summary,
+    /// Numbers about each; none where a run that was cut short knows less than the files do.
+    pub table: Option<DrawTable>,
+    /// What is off, and what to do about it.
+    pub warnings: Vec<String>,
+}
+
+/// Numbers about a set.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Summary {
+    /// Strength of the metric.
+    pub strength: Option<f64>,
+    /// Mean of (θ − θ*)·∇L(θ) over the number of weights: 1 for draws from the posterior.
+    pub virial_ratio: Option<f64>,
+    /// Mean rise of the loss from θ*.
+    pub loss_rise: Option<f64>,
+    /// Gradients per draw.
+    pub gradients: Option<f64>,
+    /// Share of geodesics that did not reach their end.
+    pub unfinished: Option<f64>,
+    /// Draws that failed: no geodesic came to its end, or no training was possible.
+    pub failed: usize,
+    /// What Markov chains did and whether they agree.
+    pub chains: Option<ChainSummary>,
+}
+
+impl Diagnosis {
+    /// Looks at the draws of a posterior.
+    pub(super) fn of_geodesics(posterior: &Posterior, set: &SampleSet) -> Result<Self> {
+        let thetas = set.thetas();
+        let method = posterior.config().method;
+        let virial = if set.draws.len() > 1 { Some(posterior.virial_ratio(&thetas)?) } else { None };
+        let geodesics: Vec<_> = set.draws.iter().filter_map(|draw| draw.geodesic.as_ref()).collect();
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let some = |values: Vec<f64>| (!values.is_empty()).then(|| mean(values));
+        let rise = |g: &&GeodesicSummary| g.diagnostics.loss_end - g.diagnostics.loss_start;
+        let summary = Summary {
+            strength: posterior.config().fixed_strength(),
+            virial_ratio: virial,
+            loss_rise: some(geodesics.iter().map(rise).collect()),
+            gradients: some(geodesics.iter().map(|g| g.counters.gradients as f64).collect()),
+            unfinished: method.is_riemannian().then(|| set.unfinished()),
+            failed: set.failed.len(),
+            chains: None,
+        };
+        let warnings = warnings(set, posterior)?.iter().map(ToString::to_string).collect();
+        Ok(Self { summary, table: Some(geodesic_table(set)), warnings })
+    }
+}
+
+fn geodesic_table(set: &SampleSet) -> DrawTable {
+    let geodesics = || set.draws.iter().map(|draw| draw.geodesic.as_ref());
+    let mut table = DrawTable::new(set.draws.iter().map(|draw| draw.index));
+    table.words("status", geodesics().map(|g| g.map_or(String::new(), |g| g.status.to_string())));
+    let mut numbers = |name: &'static str, of: fn(&GeodesicSummary) -> f64| {
+        table.numbers(name, geodesics().map(|geodesic| geodesic.map(of)));
+    };
+    numbers("t", |g| g.t);
+    numbers("attempts", |g| g.attempts as f64);
+    numbers("gradients", |g| g.counters.gradients as f64);
+    numbers("values", |g| g.counters.values as f64);
+    numbers("steps", |g| g.counters.steps as f64);
+    numbers("rejections", |g| g.counters.rejections as f64);
+    numbers("speed", |g| g.diagnostics.speed);
+    numbers("speed_drift", |g| g.diagnostics.speed_drift);
+    numbers("speed_correction", |g| g.diagnostics.speed_correction);
+    numbers("loss_start", |g| g.diagnostics.loss_start);
+    numbers("loss_end", |g| g.diagnostics.loss_end);
+    numbers("loss_bound", |g| g.diagnostics.loss_bound);
+    table
+}

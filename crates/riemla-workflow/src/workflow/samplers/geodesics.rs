@@ -1,0 +1,154 @@
+//! Draws around the trained weights: from the Gaussian, or along geodesics.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use riemla::Control;
+use riemla::data::Dataset;
+use riemla::nn::Network;
+use riemla::posterior::{
+    Draw, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength,
+};
+use riemla_files::ours::STRENGTH_FILE;
+use riemla_files::{RunConfig, SavedPosterior, TrainingData};
+
+use super::{Finished, Keeper, Sampler};
+use crate::strength::{SettleControl, kept_trials, settle};
+use crate::workflow::diagnostics::Diagnosis;
+use crate::workflow::error::{Result, WorkflowError};
+use crate::workflow::held_out::too_few;
+use crate::workflow::sample::{SampleConfig, loss_of};
+
+/// A posterior of the library, before its draws.
+pub(crate) struct Geodesics {
+    posterior: Posterior,
+    settings: PosteriorConfig,
+    seed: u64,
+    name: String,
+}
+
+/// The same after them.
+struct Drawn {
+    posterior: Posterior,
+    set: SampleSet,
+}
+
+impl Geodesics {
+    /// Checks data and settings.
+    pub(super) fn new(
+        (saved, data): (SavedPosterior, TrainingData),
+        settings: &PosteriorConfig,
+        config: &SampleConfig,
+    ) -> Result<Self> {
+        let TrainingData { train, validation } = data;
+        if let (Strength::HeldOut { .. }, Some(validation)) = (settings.strength, &validation) {
+            check_held_out(&saved, validation)?;
+        }
+        let loss = loss_of(&saved, &train)?;
+        let laplace = Arc::new(saved.laplace);
+        let posterior = Posterior::of_network(&loss, &laplace, settings.clone())?;
+        let posterior = match (settings.strength, validation) {
+            (Strength::HeldOut { .. }, Some(validation)) => posterior.with_held_out(validation)?,
+            (Strength::HeldOut { .. }, None) => {
+                return Err(WorkflowError::unfit(
+                    "a held-out strength needs rows that were not trained on: train with --validation, or use --strength auto",
+                ));
+            }
+            _ => posterior,
+        };
+        Ok(Self::of(posterior, config))
+    }
+
+    /// Of any posterior of the library.
+    pub(crate) fn of(posterior: Posterior, config: &SampleConfig) -> Self {
+        let settings = posterior.config().clone();
+        Self { posterior, settings, seed: config.seed, name: config.set_name() }
+    }
+
+    /// The posterior at the strength that its rule finds; found once per set, then kept in a file.
+    fn settled(self, keeper: &Keeper<'_>) -> Result<Posterior> {
+        keeper.watch.begin("choosing the strength of the metric", 0);
+        let Some((set, run)) = keeper.place() else { return self.settled_in_memory(keeper) };
+        let file = set.join(STRENGTH_FILE);
+        let control =
+            SettleControl { stop: keeper.halt, watch: keeper.watch, draws: keeper.missing().len() as u64 };
+        let settled = match settle(self.posterior, &run, &file, control) {
+            Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => {
+                let (trials, file) = kept_trials(&file, &run)?;
+                return Err(WorkflowError::Unsettled { trials, file, out_of_time: false });
+            }
+            settled => settled?,
+        };
+        if let Some(found) = &settled.found {
+            note(keeper, found.strength, found.status);
+        }
+        Ok(settled.posterior)
+    }
+
+    fn settled_in_memory(self, keeper: &Keeper<'_>) -> Result<Posterior> {
+        let control = Control::default().stopping(keeper.halt);
+        let Some(found) = self.posterior.calibration(self.seed, &[], control)? else {
+            return Ok(self.posterior);
+        };
+        if found.status == SearchStatus::Stopped {
+            return Err(WorkflowError::Interrupted);
+        }
+        note(keeper, found.strength, found.status);
+        Ok(self.posterior.with_strength(found.strength)?)
+    }
+}
+
+/// Says which strength was found.
+fn note(keeper: &Keeper<'_>, strength: f64, status: SearchStatus) {
+    let status = if status == SearchStatus::Converged { String::new() } else { format!(" ({status})") };
+    keeper.watch.note(&format!("strength of the metric: {strength:.4}{status}"));
+}
+
+/// A strength is chosen by as many rows as a temperature, for the same reason.
+fn check_held_out(saved: &SavedPosterior, rows: &Dataset) -> Result<()> {
+    let network = Network::new(&saved.model.network)?;
+    let model = NetworkOutputs::new(Arc::new(network), saved.laplace.likelihood)?;
+    let outputs = model.evaluate(&[saved.laplace.gaussian.theta()], rows.inputs())?.swap_remove(0);
+    match too_few(&outputs, saved.laplace.likelihood, rows) {
+        None => Ok(()),
+        Some(reason) => Err(WorkflowError::unfit(format!(
+            "a held-out strength would be left to chance: {reason}; hold out more in training (--validation), \
+             or use --strength auto"
+        ))),
+    }
+}
+
+impl Sampler for Geodesics {
+    fn config(&self) -> RunConfig {
+        self.settings.clone().into()
+    }
+
+    fn dim(&self) -> usize {
+        self.posterior.gaussian().theta().len()
+    }
+
+    fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
+        let (seed, name) = (self.seed, self.name.clone());
+        let posterior = self.settled(keeper)?;
+        let missing = keeper.missing();
+        keeper.watch.begin(&format!("drawing from {name}"), missing.len() as u64);
+        let progress = |draw: &Draw| {
+            keeper.keep(draw);
+            keeper.watch.step();
+        };
+        let control = Control::default().observing(&progress).stopping(keeper.halt);
+        let set = posterior.sample_indices(seed, &missing, control)?;
+        Ok(Box::new(Drawn { posterior, set }))
+    }
+}
+
+impl Finished for Drawn {
+    fn failed(&self) -> &[(u64, riemla::Error)] {
+        &self.set.failed
+    }
+
+    fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
+        let set = SampleSet { draws: draws.to_vec(), ..self.set.clone() };
+        Diagnosis::of_geodesics(&self.posterior, &set)
+    }
+}

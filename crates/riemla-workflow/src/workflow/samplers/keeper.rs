@@ -1,0 +1,125 @@
+//! Where samplers put their draws: on the disk at once, or in memory.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use riemla::posterior::Draw;
+use riemla_files::{RunInfo, SampleStore};
+
+use crate::watch::Watch;
+use crate::workflow::error::Result;
+
+/// The draws of a set so far.
+pub(crate) enum Log {
+    /// On the disk: a draw that is there survives a crash.
+    Disk(SampleStore),
+    /// In memory, by index.
+    Memory(BTreeMap<u64, Draw>),
+}
+
+impl Log {
+    /// Number of draws.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Disk(store) => store.len(),
+            Self::Memory(draws) => draws.len(),
+        }
+    }
+
+    fn missing(&self, count: u64) -> Vec<u64> {
+        match self {
+            Self::Disk(store) => store.missing(count),
+            Self::Memory(draws) => (0..count).filter(|index| !draws.contains_key(index)).collect(),
+        }
+    }
+
+    fn append(&mut self, draw: &Draw) -> riemla_files::Result<()> {
+        match self {
+            Self::Disk(store) => store.append(draw),
+            Self::Memory(draws) => {
+                draws.entry(draw.index).or_insert_with(|| draw.clone());
+                Ok(())
+            }
+        }
+    }
+
+    /// All draws, by index.
+    pub fn into_draws(self) -> Result<Vec<Draw>> {
+        match self {
+            Self::Disk(mut store) => Ok(store.read_all()?),
+            Self::Memory(draws) => Ok(draws.into_values().collect()),
+        }
+    }
+}
+
+/// The log of a set while draws are taken, and all that a sampler may use meanwhile.
+pub(crate) struct Keeper<'a> {
+    log: &'a Mutex<Log>,
+    failure: Mutex<Option<riemla_files::Error>>,
+    /// Draws that the set shall have.
+    pub samples: u64,
+    /// The directory of the set, if it has one.
+    pub set: Option<&'a Path>,
+    /// Set when no further draws are wanted.
+    pub halt: &'a AtomicBool,
+    /// Told of progress.
+    pub watch: &'a dyn Watch,
+}
+
+impl<'a> Keeper<'a> {
+    /// Keeps draws in `log`.
+    pub fn new(
+        log: &'a Mutex<Log>,
+        (set, samples): (Option<&'a Path>, u64),
+        halt: &'a AtomicBool,
+        watch: &'a dyn Watch,
+    ) -> Self {
+        Self { log, failure: Mutex::new(None), samples, set, halt, watch }
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The directory of the set and what its draws have in common, if it is on the disk.
+    pub fn place(&self) -> Option<(&'a Path, RunInfo)> {
+        match (&*self.log(), self.set) {
+            (Log::Disk(store), Some(set)) => Some((set, store.run().clone())),
+            _ => None,
+        }
+    }
+
+    /// Indices of draws that are not there yet.
+    pub fn missing(&self) -> Vec<u64> {
+        self.log().missing(self.samples)
+    }
+
+    /// Keeps a draw. If that fails (a full disk) no further draws are wanted: they would be lost.
+    pub fn keep(&self, draw: &Draw) {
+        let added = self.log().append(draw);
+        if let Err(error) = added {
+            self.halt.store(true, Ordering::Relaxed);
+            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
+    }
+
+    /// Keeps weights without a geodesic.
+    pub fn keep_weights(&self, index: u64, theta: Vec<f64>) {
+        self.keep(&Draw { index, theta, geodesic: None });
+    }
+
+    /// Whether no further draws are wanted.
+    pub fn halted(&self) -> bool {
+        self.halt.load(Ordering::Relaxed)
+    }
+
+    /// The reason why a draw could not be kept, if there was one.
+    pub fn finish(self) -> Result<()> {
+        match self.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+}

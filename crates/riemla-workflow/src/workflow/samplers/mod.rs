@@ -1,0 +1,73 @@
+//! The samplers behind `riemla sample`: one file each.
+//!
+//! A sampler is made with all checks before anything is written ([`sampler`]), takes the draws that are
+//! missing ([`Sampler::draw`]), and then tells how the whole set looks ([`Finished::diagnose`]). It does not know
+//! whether they are kept on the disk or in memory.
+
+mod ensemble;
+mod geodesics;
+mod keeper;
+mod nuts;
+mod problem;
+mod swag;
+
+use std::path::Path;
+
+use riemla::posterior::Draw;
+use riemla::reference::Reference;
+use riemla_files::{RunConfig, SavedPosterior, TrainingData};
+
+pub(crate) use geodesics::Geodesics;
+pub(crate) use keeper::{Keeper, Log};
+pub use nuts::{ChainRecord, ChainSummary};
+
+use super::diagnostics::Diagnosis;
+use super::error::Result;
+use super::sample::SampleConfig;
+
+/// Takes draws.
+pub(crate) trait Sampler: Send {
+    /// The settings in force, as they are written beside the draws.
+    fn config(&self) -> RunConfig;
+
+    /// Number of weights.
+    fn dim(&self) -> usize;
+
+    /// Takes the draws that the keeper misses, until it halts.
+    fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>>;
+}
+
+/// A sampler that has done its work.
+pub(crate) trait Finished: Send {
+    /// Draws that failed, with the reason.
+    fn failed(&self) -> &[(u64, riemla::Error)] {
+        &[]
+    }
+
+    /// The draws of the log that make a fair set.
+    fn fair(&self, draws: Vec<Draw>) -> Vec<Draw> {
+        draws
+    }
+
+    /// Looks at all draws of the set; `directory` is its place, if it has one.
+    fn diagnose(&self, directory: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis>;
+}
+
+/// The sampler of a method, for a posterior with its data.
+pub(crate) fn sampler(
+    posterior: (SavedPosterior, TrainingData),
+    config: &SampleConfig,
+) -> Result<Box<dyn Sampler>> {
+    Ok(match &config.run {
+        RunConfig::Posterior(settings) => Box::new(Geodesics::new(posterior, settings, config)?),
+        RunConfig::Reference(Reference::Nuts(settings)) => {
+            Box::new(nuts::Sampling::new(posterior, *settings, config)?)
+        }
+        RunConfig::Reference(Reference::Swag(settings)) => {
+            Box::new(swag::Sampling::new(posterior, *settings, config)?)
+        }
+        RunConfig::Reference(Reference::Ensemble(settings)) => {
+            Box::new(ensemble::Sampling::new(posterior, *settings, config)?)
+        }
+    })
+}

@@ -1,0 +1,290 @@
+//! `nuts`: Markov chains for the posterior itself.
+
+use std::path::Path;
+
+use riemla::Control;
+use riemla::objective::{Objective, Restricted};
+use riemla::posterior::Model as _;
+use riemla::posterior::{Draw, FEW_DRAWS};
+use riemla::random::{Purpose, stream};
+use riemla::reference::{
+    Chains, Convergence, ESS_LIMIT, FEWEST_DRAWS, Nuts, NutsStep, R_HAT_LIMIT, Reference, Transition, nuts,
+};
+use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
+use riemla_files::ours::CHAINS_FILE;
+use riemla_files::{RunConfig, SavedPosterior, TrainingData};
+use serde::{Deserialize, Serialize};
+
+use super::problem::Problem;
+use super::{Finished, Keeper, Sampler};
+use crate::workflow::diagnostics::Diagnosis;
+use crate::workflow::draw_table::DrawTable;
+use crate::workflow::error::{Result, WorkflowError};
+use crate::workflow::sample::SampleConfig;
+
+/// Training rows whose predictions are looked at.
+const ROWS: usize = 100;
+
+/// `chains.json`: what the chains did. A function of the settings and the number of draws.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChainRecord {
+    /// Version of the format.
+    pub format_version: u64,
+    /// Draws in the set.
+    pub draws: u64,
+    /// Steps of all chains after the warm-up: the draws, and what chains had beyond the shortest one.
+    pub steps: u64,
+    /// Gradients of the warm-up of all chains.
+    pub warmup_gradients: u64,
+    /// Gradients after it.
+    pub gradients: u64,
+    /// Steps after the warm-up whose integration broke down.
+    pub divergences: usize,
+    /// Mean acceptance probability.
+    pub acceptance: f64,
+    /// Mean number of doublings.
+    pub tree_depth: f64,
+    /// Steps after the warm-up that were ended by the largest depth.
+    pub longest_trajectories: usize,
+}
+
+/// The same with what the draws tell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChainSummary {
+    /// Number of chains.
+    pub chains: usize,
+    /// Convergence of the predictions for training rows, the worst of them; none for very few draws.
+    pub predictions: Option<Convergence>,
+    /// Convergence of the loss.
+    pub loss: Option<Convergence>,
+    /// Convergence of the weights, the worst of them.
+    pub weights: Option<Convergence>,
+    /// What the chains did.
+    pub record: Option<ChainRecord>,
+}
+
+const REMEDY: &str =
+    "remove it and run the same `riemla sample` again: the chains are run again, to the same draws";
+
+impl ChainRecord {
+    fn new(draws: u64, chains: &Chains, settings: &Nuts) -> Self {
+        let all: Vec<&Transition> = chains.transitions().collect();
+        let mean = |of: fn(&Transition) -> f64| {
+            all.iter().map(|transition| of(transition)).sum::<f64>() / all.len().max(1) as f64
+        };
+        Self {
+            format_version: FORMAT_VERSION,
+            draws,
+            steps: all.len() as u64,
+            warmup_gradients: chains.chains.iter().map(|chain| chain.warmup_gradients).sum(),
+            gradients: all.iter().map(|transition| transition.gradients).sum(),
+            divergences: chains.divergences(),
+            acceptance: mean(|transition| transition.acceptance),
+            tree_depth: mean(|transition| transition.depth as f64),
+            longest_trajectories: all.iter().filter(|t| t.depth >= settings.max_depth).count(),
+        }
+    }
+
+    /// Reads it from the directory of a set, if it is there.
+    pub fn read(directory: &Path) -> Result<Option<Self>> {
+        let path = directory.join(CHAINS_FILE);
+        Ok(path.is_file().then(|| read_json(&path, REMEDY)).transpose()?)
+    }
+}
+
+/// Chains to be run.
+pub(super) struct Sampling {
+    problem: Problem,
+    settings: Nuts,
+}
+
+struct Drawn {
+    problem: Problem,
+    settings: Nuts,
+    /// None if the set was complete already.
+    chains: Option<Chains>,
+}
+
+impl Sampling {
+    /// Checks data, settings and the number of weights.
+    pub(super) fn new(
+        posterior: (SavedPosterior, TrainingData),
+        settings: Nuts,
+        config: &SampleConfig,
+    ) -> Result<Self> {
+        settings.check()?;
+        let (weights, most) = (posterior.0.laplace.gaussian.subset().len(), config.most_weights);
+        if weights > most {
+            return Err(WorkflowError::unfit(format!(
+                "NUTS on {weights} weights would take very long: a draw costs hundreds of gradients, and chains \
+                 agree late; fit fewer weights (`riemla fit --subset last-layer`), or allow it with --max-weights {weights}"
+            )));
+        }
+        Ok(Self { problem: Problem::new(posterior, config)?, settings })
+    }
+
+    /// The trained weights plus a draw of the Gaussian, shortened until the loss is finite.
+    fn start(&self, target: &dyn Objective, chain: usize) -> Vec<f64> {
+        let Problem { laplace, seed, .. } = &self.problem;
+        let center = laplace.gaussian.subset().gather(laplace.gaussian.theta());
+        let tangent = laplace.gaussian.draw_tangent(&mut stream(*seed, Purpose::Start, chain as u64));
+        let tangent = laplace.gaussian.subset().gather(&tangent);
+        let at = |share: f64| center.iter().zip(&tangent).map(|(c, v)| c + share * v).collect::<Vec<f64>>();
+        let shares = (0..60).map(|halvings| 0.5f64.powi(halvings));
+        shares.map(at).find(|start| target.value(start).is_finite()).unwrap_or(center)
+    }
+}
+
+impl Sampler for Sampling {
+    fn config(&self) -> RunConfig {
+        Reference::Nuts(self.settings).into()
+    }
+
+    fn dim(&self) -> usize {
+        self.problem.weights()
+    }
+
+    /// Chains cannot go on in the middle: they are run again from their starts, with the same bits, and
+    /// only what is missing is new.
+    fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
+        let known = keeper.set.map(ChainRecord::read).transpose()?.flatten();
+        let complete = known.is_some_and(|record| record.draws >= keeper.samples);
+        if complete && keeper.missing().is_empty() {
+            let Self { problem, settings } = *self;
+            return Ok(Box::new(Drawn { problem, settings, chains: None }));
+        }
+        let Problem { loss, laplace, seed, .. } = &self.problem;
+        let target =
+            Restricted::new(loss, laplace.gaussian.theta(), laplace.gaussian.subset().indices().collect());
+        let starts: Vec<Vec<f64>> = (0..self.settings.chains).map(|c| self.start(&target, c)).collect();
+        let count = self.settings.chains as u64;
+        let rounds = keeper.samples.div_ceil(count);
+        keeper.watch.begin("warm-up and draws of NUTS", count * (self.settings.warmup + rounds));
+        let progress = |step: &NutsStep| {
+            let index = step.draw.map(|draw| draw as u64 * count + step.chain as u64);
+            if let Some(index) = index.filter(|index| *index < keeper.samples) {
+                keeper.keep_weights(index, target.embed(&step.theta));
+            }
+            keeper.watch.step();
+        };
+        let control = Control::default().observing(&progress).stopping(keeper.halt);
+        let chains = nuts(&target, &starts, rounds as usize, *seed, &self.settings, control)?;
+        let Self { problem, settings } = *self;
+        Ok(Box::new(Drawn { problem, settings, chains: Some(chains) }))
+    }
+}
+
+impl Finished for Drawn {
+    /// Draws without a gap from the first on: chains that were faster have no more draws than the others.
+    fn fair(&self, draws: Vec<Draw>) -> Vec<Draw> {
+        draws
+            .into_iter()
+            .zip(0..)
+            .take_while(|(draw, index)| draw.index == *index)
+            .map(|(draw, _)| draw)
+            .collect()
+    }
+
+    fn diagnose(&self, directory: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
+        let looks = self.problem.looks(draws);
+        // A run that was stopped earlier than the one before it knows less about the draws than the files do.
+        let of_chain = |c: usize| (draws.len() + self.settings.chains - 1 - c) / self.settings.chains;
+        let known = |all: &&Chains| (0..).zip(&all.chains).all(|(c, one)| one.draws.len() >= of_chain(c));
+        let chains = self.chains.as_ref().filter(known);
+        let record = match chains {
+            Some(chains) => Some(ChainRecord::new(draws.len() as u64, chains, &self.settings)),
+            None => directory.map(ChainRecord::read).transpose()?.flatten(),
+        };
+        if let (Some(directory), Some(_), Some(record)) = (directory, chains, &record) {
+            write_json(&directory.join(CHAINS_FILE), record)?;
+        }
+        let table = chains.map(|chains| self.table(draws, chains));
+        let losses: Vec<Vec<f64>> = looks.iter().map(|look| vec![look.loss]).collect();
+        let weights: Vec<Vec<f64>> =
+            draws.iter().map(|draw| self.problem.laplace.gaussian.subset().gather(&draw.theta)).collect();
+        let chains = ChainSummary {
+            chains: self.settings.chains,
+            predictions: self.worst(&self.predictions(draws)?)?,
+            loss: self.worst(&losses)?,
+            weights: self.worst(&weights)?,
+            record,
+        };
+        let mut summary = self.problem.summary(draws, &looks, self.problem.laplace.gaussian.subset().len());
+        summary.gradients = chains.record.as_ref().map(|r| r.gradients as f64 / r.steps.max(1) as f64);
+        let warnings = warnings(&chains, draws.len());
+        summary.chains = Some(chains);
+        Ok(Diagnosis { summary, table, warnings })
+    }
+}
+
+impl Drawn {
+    /// Outputs of the network for some training rows, per draw.
+    fn predictions(&self, draws: &[Draw]) -> Result<Vec<Vec<f64>>> {
+        let loss = &self.problem.loss;
+        let data = loss.data();
+        let step = data.len().div_ceil(ROWS).max(1);
+        let rows = data.inputs().chunks(data.features()).step_by(step);
+        let inputs: Vec<f64> = rows.flatten().copied().collect();
+        let thetas: Vec<&[f64]> = draws.iter().map(|draw| draw.theta.as_slice()).collect();
+        Ok(loss.outputs().map_or(Ok(Vec::new()), |model| model.evaluate(&thetas, &inputs))?)
+    }
+
+    /// The worst convergence of several quantities, given per draw; draw i is of chain i mod C.
+    fn worst(&self, values: &[Vec<f64>]) -> Result<Option<Convergence>> {
+        let count = self.settings.chains;
+        let rounds = values.len() / count;
+        if rounds < FEWEST_DRAWS {
+            return Ok(None);
+        }
+        let of = |k: usize| {
+            let chain = |c: usize| (0..rounds).map(|round| values[round * count + c][k]).collect();
+            let chains: Vec<Vec<f64>> = (0..count).map(chain).collect();
+            Convergence::of(&chains.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        };
+        let all = (0..values[0].len()).map(of).collect::<riemla::Result<Vec<_>>>()?;
+        Ok(Some(Convergence::worst(all)))
+    }
+
+    /// What each step did; draw i is of chain i mod C.
+    fn table(&self, draws: &[Draw], chains: &Chains) -> DrawTable {
+        let count = self.settings.chains;
+        let steps = || (0..draws.len()).map(|i| &chains.chains[i % count].transitions[i / count]);
+        let mut table = DrawTable::new(draws.iter().map(|draw| draw.index));
+        table.numbers("chain", (0..draws.len()).map(|i| Some((i % count) as f64)));
+        table.numbers("loss", steps().map(|step| Some(step.loss)));
+        table.numbers("acceptance", steps().map(|step| Some(step.acceptance)));
+        table.numbers("tree_depth", steps().map(|step| Some(step.depth as f64)));
+        table.numbers("gradients", steps().map(|step| Some(step.gradients as f64)));
+        table.words("diverging", steps().map(|step| step.diverging.to_string()));
+        table
+    }
+}
+
+/// What is off with chains.
+fn warnings(chains: &ChainSummary, draws: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    for (what, convergence) in [("predictions", chains.predictions), ("loss", chains.loss)] {
+        let Some(c) = convergence.filter(|c| !c.is_good()) else { continue };
+        found.push(format!(
+            "the chains cannot be trusted yet: the R-hat of the {what} is {:.3} (at most {R_HAT_LIMIT}), the effective \
+             sample size {:.0} in the middle and {:.0} in the tails (at least {ESS_LIMIT}); take more draws \
+             (--samples), or a longer --warmup in a set of another --name",
+            c.r_hat, c.bulk_ess, c.tail_ess
+        ));
+    }
+    if let Some(record) = chains.record.as_ref().filter(|record| record.divergences > 0) {
+        found.push(format!(
+            "{} of {} steps diverged: places where the loss is steep may be missed; a longer --warmup in a set of \
+             another --name may find smaller steps",
+            record.divergences, record.steps
+        ));
+    }
+    if draws < FEW_DRAWS || chains.predictions.is_none() {
+        found.push(format!(
+            "only {draws} draws of {} chains: too few to tell whether the chains agree",
+            chains.chains
+        ));
+    }
+    found
+}

@@ -1,0 +1,95 @@
+//! `swag`: a Gaussian with the moments of SGD's iterates.
+
+use std::path::Path;
+
+use riemla::Control;
+use riemla::posterior::{Draw, VIRIAL_SLACK};
+use riemla::random::{Purpose, stream};
+use riemla::reference::{Reference, Swag, swag};
+use riemla_files::{RunConfig, SavedPosterior, TrainingData};
+
+use super::problem::Problem;
+use super::{Finished, Keeper, Sampler};
+use crate::watch::steps;
+use crate::workflow::diagnostics::Diagnosis;
+use crate::workflow::draw_table::DrawTable;
+use crate::workflow::error::{Result, WorkflowError};
+use crate::workflow::sample::SampleConfig;
+
+/// A descent to be made.
+pub(super) struct Sampling {
+    problem: Problem,
+    settings: Swag,
+}
+
+struct Drawn(Problem);
+
+impl Sampling {
+    /// Checks data and settings. At most half of the rows go into a batch: with all of them the descent
+    /// would have no noise.
+    pub(super) fn new(
+        posterior: (SavedPosterior, TrainingData),
+        mut settings: Swag,
+        config: &SampleConfig,
+    ) -> Result<Self> {
+        let problem = Problem::new(posterior, config)?;
+        settings.batch_size = settings.batch_size.min((problem.loss.data().len() / 2).max(1));
+        settings.check()?;
+        Ok(Self { problem, settings })
+    }
+}
+
+impl Sampler for Sampling {
+    fn config(&self) -> RunConfig {
+        Reference::Swag(self.settings).into()
+    }
+
+    fn dim(&self) -> usize {
+        self.problem.weights()
+    }
+
+    fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
+        let Self { problem, settings } = *self;
+        let missing = keeper.missing();
+        if missing.is_empty() {
+            return Ok(Box::new(Drawn(problem)));
+        }
+        keeper.watch.begin("gradient descent", settings.epochs as u64);
+        let watch = steps(keeper.watch);
+        let control = Control::default().stopping(keeper.halt).observing(&watch);
+        let theta = problem.laplace.gaussian.theta();
+        let found = swag(&problem.loss, theta, problem.seed, &settings, control);
+        let (moments, _) = match found {
+            Err(riemla::Error::Stopped { .. }) => return Err(WorkflowError::Interrupted),
+            found => found?,
+        };
+        keeper.watch.begin("drawing from swag", missing.len() as u64);
+        for index in missing {
+            if keeper.halted() {
+                break;
+            }
+            let mut rng = stream(problem.seed, Purpose::Draw, index);
+            keeper.keep_weights(index, moments.draw(settings.scale, &mut rng));
+            keeper.watch.step();
+        }
+        Ok(Box::new(Drawn(problem)))
+    }
+}
+
+impl Finished for Drawn {
+    fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
+        let looks = self.0.looks(draws);
+        let summary = self.0.summary(draws, &looks, self.0.weights());
+        let mut table = DrawTable::new(draws.iter().map(|draw| draw.index));
+        table.numbers("loss", looks.iter().map(|look| Some(look.loss)));
+        let warning = summary.virial_ratio.filter(|ratio| (ratio - 1.0).abs() > VIRIAL_SLACK).map(|ratio| {
+            let (place, change) =
+                if ratio < 1.0 { ("too close to their mean", "raise") } else { ("too far out", "lower") };
+            format!(
+                "the draws of swag are {place}: their virial ratio is {ratio:.2}, 1 would be exact; their width is \
+                 that of the noise of gradient descent, no fit to the posterior: {change} --learning-rate"
+            )
+        });
+        Ok(Diagnosis { summary, table: Some(table), warnings: warning.into_iter().collect() })
+    }
+}
