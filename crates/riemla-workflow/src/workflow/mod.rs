@@ -40,4 +40,7 @@ pub use sample::{
 };
 pub use samplers::{ChainRecord, ChainSummary};
 pub use take::Taken;
-pub use train::{PartScores, Prepared, TrainConfig, Trained, train, train_on};
+pub use train::{
+    AUTO_HIDDEN, Baseline, NetworkChoice, PartScores, Prepared, SearchCost, TrainConfig, Trained, Tried,
+    train, train_on,
+};

@@ -30,7 +30,11 @@ pub enum PriorChoice {
     OptimizePerLayer,
 }
 
-/// Refitting the weights after the prior changed, in turn until both settle.
+/// Refitting the weights after the prior changed, in turn until both settle; once, if the prior is not optimised.
+///
+/// They settle where the prior is best for weights that are held fixed. That is a minimum of the loss, but the
+/// evidence can be higher elsewhere: for a search over all priors, from fresh weights, see
+/// [`super::PriorSearch`].
 ///
 /// Per-layer precisions may not settle: a network can shrink one layer and grow the next without
 /// another prediction, round after round, while the evidence falls. The fit then ends with the best
@@ -60,7 +64,7 @@ pub struct LaplaceConfig {
     pub subset: Subset,
     /// Prior precision.
     pub prior: PriorChoice,
-    /// Refit the weights in turn with the prior (only where that is optimised).
+    /// Refit the weights: in turn with the prior, where that is optimised.
     pub refit: Option<Refit>,
 }
 
@@ -103,9 +107,6 @@ impl Laplace {
     ) -> Result<Self> {
         let mut round = Self::round(loss, theta, config, control)?;
         let Some(refit) = config.refit else { return Ok(round) };
-        if !matches!(config.prior, PriorChoice::Optimize | PriorChoice::OptimizePerLayer) {
-            return Err(Error::Unsupported("refitting the weights goes with an optimised prior".into()));
-        }
         for rounds in 1..=refit.max_rounds {
             let refitted = loss.with(round.likelihood, round.prior.clone())?;
             let mut theta = round.gaussian.theta().to_vec();
