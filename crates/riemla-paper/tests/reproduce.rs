@@ -83,7 +83,7 @@ fn collect(root: &Path, directory: &Path, files: &mut BTreeMap<String, Vec<u8>>)
         let bytes = match name.as_str() {
             "report.html" | "results.md" => continue,
             "results.csv" => without_column(&text(&bytes), 11).into_bytes(),
-            _ if name == "runs.jsonl" || name.ends_with(".strength.json") => {
+            _ if name == "runs.jsonl" || name.ends_with("calibration.json") => {
                 without_seconds(&text(&bytes)).into_bytes()
             }
             _ => bytes,
@@ -142,8 +142,9 @@ fn a_killed_run_goes_on_with_the_same_bits_on_any_number_of_threads() {
     let killed = scratch.0.join("killed");
     let place = killed.join("samples/pinwheel/seed-0/optimized");
     // Header and two records of 605 weights.
-    let some_draws = || fs::metadata(place.join("paper/riem-la.log")).is_ok_and(|m| m.len() > 2 * 8 * 605);
-    let strength = || place.join("calibrated/riem-la.strength.json").is_file();
+    let some_draws =
+        || fs::metadata(place.join("paper/riem-la/draws.log")).is_ok_and(|m| m.len() > 2 * 8 * 605);
+    let strength = || place.join("calibrated/riem-la/calibration.json").is_file();
     let trial = || place.join("calibrated/riem-la.strength.trials.json").is_file() || strength();
     let kills: [(&dyn Fn() -> bool, &[&str]); 3] =
         [(&some_draws, &[]), (&trial, &["--resume"]), (&strength, &["--resume"])];
@@ -176,7 +177,7 @@ fn ctrl_c_reports_what_is_there_and_the_report_can_be_made_again() {
     let scratch = Scratch::new("interrupt");
     let out = scratch.0.join("out");
     let mut child = reproduce(&out, &["--samples", "500"]).spawn().expect("the program starts");
-    let log = out.join("samples/pinwheel/seed-0/optimized/paper/riem-la.log");
+    let log = out.join("samples/pinwheel/seed-0/optimized/paper/riem-la/draws.log");
     assert!(wait_for(&mut child, || fs::metadata(&log).is_ok_and(|m| m.len() > 3 * 8 * 605)));
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(sent.success());
@@ -215,7 +216,7 @@ fn a_study_of_settings_reports_which_rule_wins() {
         assert!(records.contains(&format!("\"preset\":\"{setting}\"")), "{setting}");
     }
     assert!(!records.contains("\"preset\":\"paper\""));
-    let found = "samples/pinwheel/seed-0/optimized/held-out/riem-la.strength.json";
+    let found = "samples/pinwheel/seed-0/optimized/held-out/riem-la/calibration.json";
     assert!(first.contains_key(found) && first.contains_key(&found.replace("held-out", "virial")));
     assert!(!first.contains_key(&found.replace("held-out", "a-0.3")), "a number is not searched for");
     let summary = text(&first["strength.md"]);

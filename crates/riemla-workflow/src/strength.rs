@@ -93,27 +93,36 @@ pub struct SettleControl<'a> {
     pub draws: u64,
 }
 
-/// Applies the rule of a posterior in a run, or reads from `file` what it found before in the same run.
-/// `Error::Stopped` if `stop` was set before the search ended.
+/// Applies the rule of a posterior, with a place to keep what it finds: what it found before in the same run is
+/// read from there. `Error::Stopped` if `stop` was set before the search ended.
 pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
     posterior: Posterior,
-    run: &RunInfo,
-    file: &Path,
+    seed: u64,
+    place: Option<(&Path, &RunInfo)>,
     control: SettleControl<'_>,
 ) -> Result<Settled, E> {
     if !posterior.config().method.is_riemannian() || posterior.config().strength.fixed().is_some() {
         return Ok(Settled { posterior, found: None });
     }
-    if let Some(found) = read::<FoundStrength>(file, run)? {
-        forget(&kept_file(file));
-        let posterior = posterior.with_strength(found.strength)?;
-        return Ok(Settled { posterior, found: Some(found) });
-    }
-    let Some(found) = search::<E>(&posterior, run, &kept_file(file), control)? else {
-        return Ok(Settled { posterior, found: None });
+    let before = match place {
+        Some((file, run)) => read::<FoundStrength>(file, run)?,
+        None => None,
     };
-    write(file, run, &found)?;
-    forget(&kept_file(file));
+    let found = match before {
+        Some(found) => found,
+        None => {
+            let kept = place.map(|(file, run)| (kept_file(file), run));
+            let kept = kept.as_ref().map(|(file, run)| (file.as_path(), *run));
+            let Some(found) = search::<E>(&posterior, seed, kept, control)? else {
+                return Ok(Settled { posterior, found: None });
+            };
+            place.map_or(Ok(()), |(file, run)| write(file, run, &found))?;
+            found
+        }
+    };
+    if let Some((file, _)) = place {
+        forget(&kept_file(file));
+    }
     let posterior = posterior.with_strength(found.strength)?;
     Ok(Settled { posterior, found: Some(found) })
 }
@@ -128,14 +137,17 @@ fn kept_file(file: &Path) -> PathBuf {
     file.with_extension("trials.json")
 }
 
-/// The search, from the trials in `file` on.
+/// The search, from the trials that are kept on.
 fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
     posterior: &Posterior,
-    run: &RunInfo,
-    file: &Path,
+    seed: u64,
+    place: Option<(&Path, &RunInfo)>,
     control: SettleControl<'_>,
 ) -> Result<Option<FoundStrength>, E> {
-    let before = read::<Unfinished>(file, run)?.unwrap_or_default();
+    let before = match place {
+        Some((file, run)) => read::<Unfinished>(file, run)?.unwrap_or_default(),
+        None => Unfinished::default(),
+    };
     let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
     let (begun, spent) = (Instant::now(), before.seconds);
     let seconds = || spent + begun.elapsed().as_secs_f64();
@@ -147,10 +159,10 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
         }
         unfinished.seconds = seconds();
         unfinished.trials.push(trial.into());
-        *failure = write(file, run, unfinished).err();
+        *failure = place.and_then(|(file, run)| write(file, run, unfinished).err());
     };
     let search = Control::default().stopping(control.stop).observing(&progress);
-    let calibration = posterior.calibration(run.seed, &known, search)?;
+    let calibration = posterior.calibration(seed, &known, search)?;
     if let (_, Some(failure)) = state.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(failure.into());
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::datasets::DataError;
 use riemla_workflow::plot::PlotError;
+use riemla_workflow::workflow::WorkflowError;
 
 /// An experiment that cannot be run or reported.
 #[derive(Debug, thiserror::Error)]
@@ -102,9 +103,23 @@ pub enum ExperimentError {
     /// The library.
     #[error(transparent)]
     Library(#[from] riemla::Error),
-    /// Drawing.
+    /// Taking draws.
+    #[error(transparent)]
+    Workflow(WorkflowError),
+    /// Plots.
     #[error(transparent)]
     Plot(#[from] PlotError),
+}
+
+impl From<WorkflowError> for ExperimentError {
+    fn from(error: WorkflowError) -> Self {
+        match error {
+            error if error.is_interruption() => Self::Interrupted,
+            WorkflowError::Files(error) => error.into(),
+            WorkflowError::Library(error) => error.into(),
+            error => Self::Workflow(error),
+        }
+    }
 }
 
 impl ExperimentError {

@@ -184,8 +184,8 @@ pub struct FailedDraw {
 }
 
 impl FailedDraw {
-    pub(super) fn new((index, error): &(u64, riemla::Error)) -> Self {
-        Self { index: *index, reason: error.to_string() }
+    pub(super) fn new((index, reason): &(u64, String)) -> Self {
+        Self { index: *index, reason: reason.clone() }
     }
 }
 

@@ -18,7 +18,7 @@ mod inspect;
 pub mod memory;
 pub mod predict;
 pub mod predictor;
-pub mod sample;
+mod sample;
 mod samplers;
 mod take;
 mod train;
@@ -35,11 +35,11 @@ pub use inspect::{Description, inspect};
 pub use predict::{OutputFormat, PredictConfig, Predicted, predict, predict_to_file};
 pub use predictor::Predictor;
 pub use sample::{
-    MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, read_posterior, sample, sample_in_memory,
-    sample_model,
+    MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, draw_model, read_posterior, sample,
+    sample_in_memory, sample_model,
 };
-pub use samplers::{ChainRecord, ChainSummary};
-pub use take::Taken;
+pub use samplers::{ChainRecord, ChainSummary, Made};
+pub use take::{Kept, Taken};
 pub use train::{
     AUTO_HIDDEN, Baseline, NetworkChoice, PartScores, Prepared, SearchCost, TrainConfig, Trained, Tried,
     train, train_on,

@@ -16,7 +16,7 @@ use super::error::{Result, WorkflowError};
 use super::fit::{KnownData, training_data};
 use super::input::DataFiles;
 use super::samplers::{Geodesics, sampler};
-use super::take::{Taken, take};
+use super::take::{Kept, Taken, collect, take};
 use crate::watch::Watch;
 
 /// What is asked of a sampling.
@@ -42,6 +42,12 @@ pub struct SampleConfig {
 pub const MOST_WEIGHTS: usize = 2000;
 
 impl SampleConfig {
+    /// Draws by a method, without a limit of time.
+    pub fn new(run: impl Into<RunConfig>, samples: u64, seed: u64) -> Self {
+        let run = run.into();
+        Self { run, samples, seed, seconds: None, name: None, data: None, most_weights: MOST_WEIGHTS }
+    }
+
     /// Batches keep the frequencies of classes; numbers have none.
     fn for_model(&self, saved: &SavedPosterior) -> Self {
         let mut config = self.clone();
@@ -112,8 +118,19 @@ pub fn sample_model(
     take(Box::new(Geodesics::of(posterior, config)), set, config, stop, watch)
 }
 
+/// The same without a look at the draws, for those who judge them in their own way; there may be none.
+pub fn draw_model(
+    posterior: Posterior,
+    set: Option<(&Path, Origin)>,
+    config: &SampleConfig,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Kept> {
+    collect(Box::new(Geodesics::of(posterior, config)), set, config, stop, watch)
+}
+
 /// What was lost of a log, in words.
-pub fn damage(store: &SampleStore, path: &Path) -> Option<String> {
+pub(super) fn damage(store: &SampleStore, path: &Path) -> Option<String> {
     let bytes = store.damaged_bytes();
     (bytes > 0).then(|| {
         format!(

@@ -10,7 +10,7 @@ use riemla_files::samples::{SAMPLES_FILE, read_samples};
 
 use super::super::config::{Figure, Problem};
 use super::super::fit::{self, Fit};
-use super::super::layout::CellPaths;
+use super::super::layout::set_directory;
 use super::super::record::CellKey;
 use super::super::rows::{Rows, data_of, rows};
 use super::super::{Experiment, MethodName, PriorName, Records, Result, Setting};
@@ -122,9 +122,9 @@ fn load(
                 setting,
                 method,
             };
-            let paths = CellPaths::of(saved.out, &key);
-            if saved.records.get(&key).is_some() && paths.samples.join(SAMPLES_FILE).is_file() {
-                let draws = read_samples(&paths.samples)?.draws;
+            let set = set_directory(saved.out, &key);
+            if saved.records.get(&key).is_some() && set.join(SAMPLES_FILE).is_file() {
+                let draws = read_samples(&set)?.draws;
                 sets.push((setting, method, draws.into_iter().map(|draw| draw.theta).collect()));
             }
         }
