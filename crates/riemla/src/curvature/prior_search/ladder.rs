@@ -33,7 +33,7 @@ impl Searcher<'_> {
             self.try_at(&[], self.fresh(0), TrialStart::Fresh)?;
             return Ok(());
         }
-        let mut x = FIRST.ln();
+        let mut x = FIRST.ln().min(self.highest).max(LAST.ln());
         let mut last: Option<Candidate> = None;
         let mut lost = 0;
         while x > WEAKEST.ln() - 0.5 * STEP {
@@ -55,7 +55,7 @@ impl Searcher<'_> {
     /// Goes on to stronger priors while the strongest is the best.
     fn stronger(&mut self) -> Result<()> {
         let mut x = FIRST.ln();
-        while self.best[0].at[0] >= x - 0.5 * STEP && x < STRONGEST.ln() {
+        while self.best[0].at[0] >= x - 0.5 * STEP && x < STRONGEST.ln().min(self.highest) {
             let before = self.best[0].evidence;
             x += STEP;
             let from = self.best[0].clone();

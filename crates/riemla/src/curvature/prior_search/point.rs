@@ -2,6 +2,8 @@
 
 use super::{PriorSearch, PriorTrial, TrialStart};
 use crate::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure};
+use crate::data::Targets;
+use crate::linalg::vector::dot;
 use crate::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 use crate::train::{TrainReport, TrainStatus};
 use crate::{Control, Error, Result};
@@ -53,6 +55,9 @@ pub(super) struct Searcher<'a> {
     pub(super) gradients: usize,
     /// The last evidence that could not be computed.
     pub(super) failure: Option<Error>,
+    /// The highest coordinate. Noise is not above the targets: under a prior that is much too weak the evidence
+    /// would explain the data by noise alone.
+    pub(super) highest: f64,
     structure: Structure,
     /// Noise of the last trial: the scale on which descents of the next are exact enough.
     sigma: f64,
@@ -76,7 +81,14 @@ impl<'a> Searcher<'a> {
             PriorChoice::Keep => given(loss.prior().clone()),
             PriorChoice::Fixed(precision) => given(Prior::new(precision, loss.network())?),
         };
+        let highest = match (&unknown, loss.data().targets()) {
+            (Unknown::Noise(_), Targets::Values { values, .. }) => {
+                (dot(values, values) / values.len() as f64).ln()
+            }
+            _ => f64::INFINITY,
+        };
         Ok(Self {
+            highest,
             settings,
             loss,
             control,

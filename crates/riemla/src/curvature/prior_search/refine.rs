@@ -7,6 +7,8 @@ use crate::Result;
 
 /// Steps in log ρ are halved down to this.
 const FINEST: f64 = 0.1;
+/// Nats that a step must gain: where the data say nothing, the evidence rises for ever, by less and less.
+const GAIN: f64 = 0.01;
 
 /// Trials that are expected: two or three for every step and direction.
 pub(super) fn expected(dim: usize) -> usize {
@@ -55,8 +57,11 @@ impl Searcher<'_> {
         while let Some(best) = self.best.first() {
             let (mut at, theta, evidence) = (best.at.clone(), best.theta.clone(), best.evidence);
             coordinates.iter().for_each(|&c| at[c] += step);
+            if at.iter().any(|x| *x > self.highest) {
+                break;
+            }
             let Some(next) = self.try_at(&at, theta, TrialStart::Refined)? else { return Ok(None) };
-            if next.evidence <= evidence {
+            if next.evidence <= evidence + GAIN {
                 break;
             }
             climbed = true;
