@@ -28,7 +28,7 @@ structures that would fit. Next: riemla sample posterior/";
 /// Fit a Laplace approximation at the weights of a model
 ///
 /// Gives the weights a Gaussian: their precision is the curvature of the loss plus the prior
-/// precision. Rows that `riemla train` held out of this file are held out again; data that the model was
+/// precision, which stays as it was in training unless you ask for another. Rows that `riemla train` held out of this file are held out again; data that the model was
 /// not trained on are refused. The encoded data are kept in the posterior, so that later commands need no other file.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -60,12 +60,12 @@ pub struct Fit {
     #[arg(long, value_name = "NAMES", default_value = "all", value_parser = subset)]
     pub subset: Subset,
 
-    /// Prior precision: auto (largest marginal likelihood), per-layer (the same, one per layer),
-    /// model (as it was trained), or a number
-    #[arg(long, value_name = "VALUE", default_value = "auto", value_parser = prior)]
+    /// Prior precision: model (as it was trained), auto (the largest marginal likelihood near these weights), per-layer
+    /// (the same, one per layer), or a number. With auto and per-layer the weights are refitted in turn with the prior
+    #[arg(long, value_name = "VALUE", default_value = "model", value_parser = prior)]
     pub prior_precision: PriorChoice,
 
-    /// Let the weights follow the prior: refit both in turn until they settle
+    /// Refit the weights under a prior precision that is a number, or that of the model
     #[arg(long)]
     pub refit: bool,
 
@@ -146,6 +146,8 @@ pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn config(arguments: &Fit) -> FitConfig {
+    let optimized =
+        matches!(arguments.prior_precision, PriorChoice::Optimize | PriorChoice::OptimizePerLayer);
     let laplace = LaplaceConfig {
         curvature: match arguments.curvature {
             CurvatureName::Ggn => Curvature::Ggn,
@@ -160,7 +162,8 @@ fn config(arguments: &Fit) -> FitConfig {
         },
         subset: arguments.subset.clone(),
         prior: arguments.prior_precision.clone(),
-        refit: arguments.refit.then(Refit::default),
+        // Weights that were trained under another prior are no minimum of the loss under the best one.
+        refit: (arguments.refit || optimized).then(Refit::default),
     };
     let memory = arguments.memory.or_else(memory::available);
     FitConfig {

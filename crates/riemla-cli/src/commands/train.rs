@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use riemla::curvature::PriorChoice;
 use riemla::nn::Activation;
+use riemla::objective::PriorPrecision;
 use riemla_files::{Existing, OutputDirectory, Task};
 use riemla_workflow::report::aligned;
-use riemla_workflow::workflow::{TrainConfig, Trained, train};
+use riemla_workflow::workflow::{NetworkChoice, TrainConfig, Trained, train};
 
 use super::shared::{ColumnArguments, DataArguments, positive};
 use riemla_cli::arguments::whole;
@@ -19,16 +21,19 @@ const AFTER_HELP: &str = "\
 Examples:
   riemla train --data train.csv --target species --out model/
   riemla train --data houses.csv --target price --task regression --hidden 50,50 --out model/
+  riemla train --data train.csv --target species --hidden 50 --prior-precision per-layer --out model/
   riemla train --data images.idx.gz --labels labels.idx.gz --network cnn.toml --out model/
 
-Ctrl-C ends training where it is and keeps the weights. Next: riemla fit model/ --data train.csv";
+About 30 priors are tried per network, from strong to weak; how many, and the gradients and seconds they took, is \
+printed. Ctrl-C ends training and keeps the best weights so far. Next: riemla fit model/ --data train.csv";
 
 /// Train a network on a table: for those who have no model yet
 ///
 /// Standardises numbers, makes one input per category of text columns (at most 100; the rarest share
-/// one), holds out a part of the rows, and trains to a minimum of the loss: Adam, then L-BFGS, then weights and prior precision (and in
-/// regression the noise) in turn until the marginal likelihood is largest. What the table was
-/// encoded with is kept in the model, so that later files are treated alike.
+/// one), holds out a part of the rows, and searches for the prior precision (and in regression the noise) of the
+/// largest marginal likelihood, with the weights at a minimum of the loss under each. What the table was
+/// encoded with is kept in the model, so that later files are treated alike. A constant and a linear model are
+/// scored on the same rows, for comparison.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Train {
@@ -46,8 +51,8 @@ pub struct Train {
     #[command(flatten)]
     pub columns: ColumnArguments,
 
-    /// Sizes of the hidden layers; "none" for a linear model
-    #[arg(long, value_name = "SIZES", default_value = "50", value_parser = hidden)]
+    /// Sizes of the hidden layers: "none" for a linear model, or "auto" for the best of none, 16, 50 and 50,50
+    #[arg(long, value_name = "SIZES", default_value = "auto", value_parser = hidden)]
     pub hidden: Hidden,
 
     /// Activation of the hidden layers
@@ -58,9 +63,10 @@ pub struct Train {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["hidden", "activation"])]
     pub network: Option<PathBuf>,
 
-    /// Prior precision (weight decay), or "auto" for the largest marginal likelihood
-    #[arg(long, value_name = "VALUE", default_value = "auto", value_parser = precision)]
-    pub prior_precision: Precision,
+    /// Prior precision (weight decay): auto (largest marginal likelihood), per-layer (the same, one per layer), or a
+    /// number
+    #[arg(long, value_name = "VALUE", default_value = "auto", value_parser = prior)]
+    pub prior_precision: PriorChoice,
 
     /// Share of the rows to hold out and score on; 0 for none
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = share)]
@@ -87,13 +93,9 @@ pub struct Train {
     pub json: bool,
 }
 
-/// Sizes of hidden layers.
+/// Sizes of hidden layers; none means that the best of a few is chosen.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Hidden(pub Vec<usize>);
-
-/// A prior precision; none means that the evidence chooses.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Precision(pub Option<f64>);
+pub struct Hidden(pub Option<Vec<usize>>);
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum TaskName {
@@ -125,16 +127,26 @@ impl From<ActivationName> for Activation {
 }
 
 fn hidden(text: &str) -> Result<Hidden, String> {
-    if text == "none" {
-        return Ok(Hidden(Vec::new()));
+    match text {
+        "none" => return Ok(Hidden(Some(Vec::new()))),
+        "auto" => return Ok(Hidden(None)),
+        _ => {}
     }
     let size = |part: &str| part.trim().parse().ok().filter(|n| (1..=100_000).contains(n));
     let sizes: Option<Vec<usize>> = text.split(',').map(size).collect();
-    sizes.map(Hidden).ok_or_else(|| "must be sizes such as 50 or 50,50, or none".into())
+    let sizes = sizes.ok_or("must be sizes such as 50 or 50,50, or none, or auto")?;
+    Ok(Hidden(Some(sizes)))
 }
 
-fn precision(text: &str) -> Result<Precision, String> {
-    if text == "auto" { Ok(Precision(None)) } else { positive(text).map(|value| Precision(Some(value))) }
+fn prior(text: &str) -> Result<PriorChoice, String> {
+    Ok(match text {
+        "auto" => PriorChoice::Optimize,
+        "per-layer" => PriorChoice::OptimizePerLayer,
+        value => {
+            let value = positive(value).map_err(|_| "must be auto, per-layer, or a number above 0")?;
+            PriorChoice::Fixed(PriorPrecision::Scalar(value))
+        }
+    })
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -163,7 +175,12 @@ pub fn run(arguments: &Train, quiet: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
-    let network = arguments.network.as_deref().map(riemla_files::read_model_spec).transpose()?;
+    let activation = arguments.activation.into();
+    let network = match (&arguments.network, &arguments.hidden.0) {
+        (Some(file), _) => NetworkChoice::Given(riemla_files::read_model_spec(file)?.network),
+        (None, Some(sizes)) => NetworkChoice::Hidden(sizes.clone(), activation),
+        (None, None) => NetworkChoice::Auto(activation),
+    };
     Ok(TrainConfig {
         data: arguments.data.files(),
         task: arguments.task.map(|task| match task {
@@ -171,10 +188,8 @@ fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
             TaskName::Regression => Task::Regression,
         }),
         columns: arguments.columns.choices(),
-        hidden: arguments.hidden.0.clone(),
-        activation: arguments.activation.into(),
-        network: network.map(|spec| spec.network),
-        prior_precision: arguments.prior_precision.0,
+        network,
+        prior: arguments.prior_precision.clone(),
         validation: arguments.validation,
         standardize: !arguments.no_standardize,
         iterations: arguments.iterations,
@@ -190,7 +205,12 @@ fn in_json(trained: &Trained) -> anyhow::Result<String> {
         "likelihood": model.likelihood,
         "prior_precision": model.prior_precision,
         "training": model.training,
+        "log_marginal_likelihood": trained.log_marginal_likelihood,
         "scores": trained.scores,
+        "baselines": trained.baselines,
+        "tried": trained.tried,
+        "trials": trained.cost.trials,
+        "gradients": trained.cost.gradients,
         "notes": trained.notes,
         "version": env!("CARGO_PKG_VERSION"),
     }))
@@ -200,16 +220,53 @@ fn in_words(trained: &Trained) -> String {
     let mut rows = Vec::new();
     if let Some(first) = trained.scores.first() {
         let names = first.scores.iter().map(|(name, _)| name.to_string());
-        rows.push(["part".to_string(), "rows".into()].into_iter().chain(names).collect());
+        rows.push(["model".to_string(), "part".into(), "rows".into()].into_iter().chain(names).collect());
     }
-    for part in &trained.scores {
-        let values = part.scores.iter().map(|(_, value)| format!("{value:.4}"));
-        rows.push([part.part.to_string(), part.rows.to_string()].into_iter().chain(values).collect());
+    let baselines = trained.baselines.iter().map(|baseline| (baseline.name, &baseline.scores));
+    for (name, parts) in [("network", &trained.scores)].into_iter().chain(baselines) {
+        for part in parts {
+            let values = part.scores.iter().map(|(_, value)| format!("{value:.4}"));
+            let head = [name.to_string(), part.part.to_string(), part.rows.to_string()];
+            rows.push(head.into_iter().chain(values).collect());
+        }
     }
     let model = &trained.model;
     let facts = super::shared::facts(model.theta.len(), &model.prior_precision, model.likelihood);
+    let evidence = trained
+        .log_marginal_likelihood
+        .map_or(String::new(), |value| format!("log marginal likelihood: {value:.3}\n"));
     let ended = model.training.as_ref().map_or(String::new(), |training| {
         format!("training: {}, gradient norm {:.1e}\n", training.status, training.gradient_norm)
     });
-    format!("{}\n{facts}\n{ended}", aligned(&rows))
+    let cost = trained.cost;
+    format!(
+        "{}{}\n{facts}\n{evidence}{ended}priors tried: {}, with {} gradients in {:.1} s\n",
+        tried(trained),
+        aligned(&rows),
+        cost.trials,
+        cost.gradients,
+        cost.seconds
+    )
+}
+
+/// The networks that were compared, if there were several.
+fn tried(trained: &Trained) -> String {
+    if trained.tried.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![
+        ["hidden", "weights", "log marginal likelihood", "held-out log loss", ""].map(String::from).to_vec(),
+    ];
+    let number =
+        |value: Option<f64>, digits: usize| value.map_or("–".into(), |value| format!("{value:.digits$}"));
+    for tried in &trained.tried {
+        rows.push(vec![
+            tried.name(),
+            tried.weights.to_string(),
+            number(tried.log_marginal_likelihood, 2),
+            number(tried.held_out, 4),
+            if tried.chosen { "chosen".into() } else { String::new() },
+        ]);
+    }
+    format!("{}\n", aligned(&rows))
 }

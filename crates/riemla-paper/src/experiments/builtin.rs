@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::{Experiment, ExperimentError, Result};
+use super::{Experiment, ExperimentError, PriorName, Result};
 
 /// Names and texts: the paper's, in its order, then studies of our own.
-pub const BUILTIN: [(&str, &str); 13] = [
+pub const BUILTIN: [(&str, &str); 15] = [
     ("logistic", include_str!("../../experiments/logistic.toml")),
     ("regression", include_str!("../../experiments/regression.toml")),
     ("regression-gap", include_str!("../../experiments/regression-gap.toml")),
@@ -19,11 +19,18 @@ pub const BUILTIN: [(&str, &str); 13] = [
     ("strength", include_str!("../../experiments/strength.toml")),
     ("strength-mnist", include_str!("../../experiments/strength-mnist.toml")),
     ("truth", include_str!("../../experiments/truth.toml")),
+    ("prior", include_str!("../../experiments/prior.toml")),
+    ("prior-mnist", include_str!("../../experiments/prior-mnist.toml")),
 ];
 
-/// The names of the paper's experiments: those that leave the settings of geodesics to the presets, and know no truth.
+/// The names of the paper's experiments: those that leave the settings of geodesics to the presets, know no truth and
+/// search no prior.
 pub fn paper_experiments() -> Vec<&'static str> {
-    let of_paper = |name: &&str| builtin(name).is_ok_and(|e| e.settings.is_empty() && e.truth.is_none());
+    let of_paper = |name: &&str| {
+        builtin(name).is_ok_and(|e| {
+            e.settings.is_empty() && e.truth.is_none() && !e.priors.contains(&PriorName::Searched)
+        })
+    };
     BUILTIN.map(|(name, _)| name).into_iter().filter(of_paper).collect()
 }
 

@@ -144,8 +144,8 @@ impl Run<'_> {
         let (ready, subject) = (Ready { experiment, problem, strange }, Subject::Problem(problem));
         for &seed in seeds {
             let rows = rows(problem, &loaded, seed)?;
-            let fit = fit::fit(&self.request.out, problem, &rows, seed, self.stop, self.watch)?;
             for prior in self.priors(experiment) {
+                let fit = fit::fit(&self.request.out, problem, &rows, (seed, prior), self.stop, self.watch)?;
                 let laplace = fit.laplace(problem, &rows, prior)?;
                 let fitted = Fitted::new(&ready, &rows, &fit, laplace);
                 match &experiment.truth {
@@ -167,9 +167,9 @@ impl Run<'_> {
         set_directory(&self.request.out, &key)
     }
 
-    /// The priors asked for that the experiment has; those it gives itself in any case.
+    /// The priors asked for that the experiment has; those of studies in any case.
     fn priors(&self, experiment: &Experiment) -> Vec<PriorName> {
-        let asked = self.request.priors.iter().copied().chain([PriorName::Given]);
+        let asked = self.request.priors.iter().copied().chain(PriorName::OF_STUDIES);
         asked.filter(|prior| experiment.priors.contains(prior)).collect()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use riemla::Control;
-use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
+use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, PriorSearch};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 use riemla::posterior::{Method, NetworkOutputs, Outputs as _};
@@ -71,21 +71,22 @@ impl Key {
 }
 
 /// The directory of a problem's weights under a seed.
-pub fn directory(out: &Path, problem: &Problem, seed: u64) -> PathBuf {
-    let name = problem.fit.as_ref().unwrap_or(&problem.name);
-    out.join("fits").join(slug(name)).join(format!("seed-{seed}"))
+pub fn directory(out: &Path, problem: &Problem, seed: u64, prior: PriorName) -> PathBuf {
+    let name = slug(problem.fit.as_ref().unwrap_or(&problem.name));
+    let name = if prior == PriorName::Searched { format!("{name}-searched") } else { name };
+    out.join("fits").join(name).join(format!("seed-{seed}"))
 }
 
-/// The weights from disk, or trained and put there.
+/// The weights from disk, or trained and put there; those of the searched prior are others than the paper's.
 pub fn fit(
     out: &Path,
     problem: &Problem,
     rows: &Rows,
-    seed: u64,
+    (seed, prior): (u64, PriorName),
     stop: &AtomicBool,
     watch: &dyn Watch,
 ) -> Result<Fit> {
-    let directory = directory(out, problem, seed);
+    let directory = directory(out, problem, seed, prior);
     let key_file = directory.with_extension("json");
     let key = Key::new(problem, rows, seed);
     if let Some(found) = read_json::<Key>(&key_file)? {
@@ -99,13 +100,23 @@ pub fn fit(
             file: directory.clone(),
             message: "it does not say how it was trained".into(),
         })?;
-        return assemble(problem, rows, model.theta, training);
+        let loss = if prior == PriorName::Searched {
+            let prior = Prior::new(&model.prior_precision, loss(problem, rows)?.network())?;
+            loss(problem, rows)?.with(model.likelihood, prior)?
+        } else {
+            loss(problem, rows)?
+        };
+        return Ok(Fit { network: loss.network().clone(), loss, theta: model.theta, training });
     }
     watch.note(&format!("{}: training, seed {seed}", problem.name));
-    let fit = train_new(problem, rows, seed, stop)?;
+    let fit = if prior == PriorName::Searched {
+        search_new(problem, rows, seed, stop)?
+    } else {
+        train_new(problem, rows, seed, stop)?
+    };
     let model = Model {
         network: fit.network.spec().clone(),
-        likelihood: problem.likelihood,
+        likelihood: fit.loss.likelihood(),
         prior_precision: PriorPrecision::Scalar(fit.loss.prior().scalar().unwrap_or_default()),
         encoding: None,
         training: Some(fit.training.clone()),
@@ -123,11 +134,6 @@ fn loss(problem: &Problem, rows: &Rows) -> Result<NetworkLoss> {
     Ok(NetworkLoss::new(network, rows.train.clone(), problem.likelihood, prior)?)
 }
 
-fn assemble(problem: &Problem, rows: &Rows, theta: Vec<f64>, training: TrainingRecord) -> Result<Fit> {
-    let loss = loss(problem, rows)?;
-    Ok(Fit { network: loss.network().clone(), loss, theta, training })
-}
-
 fn train_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Result<Fit> {
     let loss = loss(problem, rows)?;
     let mut theta = loss.network().initialize(seed);
@@ -138,11 +144,32 @@ fn train_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Re
     if report.status == TrainStatus::NonFinite {
         return Err(ExperimentError::Diverged { problem: problem.name.clone(), seed });
     }
+    let method = format!("{:?}", problem.training.optimizer).to_lowercase();
+    Ok(recorded(loss, theta, rows, (seed, method), &report))
+}
+
+/// Weights, prior and noise of the largest evidence, as `riemla train` finds them.
+fn search_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Result<Fit> {
+    let search = PriorSearch { seed, ..PriorSearch::default() };
+    let found = search.run(&loss(problem, rows)?, Control::default().stopping(stop))?;
+    if found.stopped {
+        return Err(ExperimentError::Interrupted);
+    }
+    Ok(recorded(found.loss, found.theta, rows, (seed, "search".into()), &found.report))
+}
+
+fn recorded(
+    loss: NetworkLoss,
+    theta: Vec<f64>,
+    rows: &Rows,
+    (seed, method): (u64, String),
+    report: &TrainReport,
+) -> Fit {
     // Of the sum over all data, whatever the optimiser looked at.
     let mut gradient = vec![0.0; theta.len()];
     let value = loss.value_and_gradient(&theta, &mut gradient);
     let training = TrainingRecord {
-        method: format!("{:?}", problem.training.optimizer).to_lowercase(),
+        method,
         seed: Some(seed),
         samples: rows.train.len(),
         loss: value,
@@ -152,7 +179,7 @@ fn train_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Re
         data: Some(Digest::of_data(&rows.train)),
         held_out: None,
     };
-    Ok(Fit { network: loss.network().clone(), loss, theta, training })
+    Fit { network: loss.network().clone(), loss, theta, training }
 }
 
 fn optimize(
@@ -201,7 +228,7 @@ impl Fit {
         let choice = match prior {
             PriorName::Optimized => PriorChoice::Optimize,
             PriorName::Fixed => PriorChoice::Fixed(PriorPrecision::Scalar(problem.fixed_prior)),
-            PriorName::Given => PriorChoice::Keep,
+            PriorName::Given | PriorName::Searched => PriorChoice::Keep,
         };
         let config =
             LaplaceConfig { prior: choice, subset: problem.subset.clone(), ..LaplaceConfig::default() };

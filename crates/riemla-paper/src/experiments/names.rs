@@ -12,11 +12,17 @@ pub enum PriorName {
     Fixed,
     /// Prior and noise that the weights were trained with, so that they are at a mode of the posterior.
     Given,
+    /// The largest marginal likelihood over all priors, with the weights at a minimum under each: not the
+    /// weights of the paper.
+    Searched,
 }
 
 impl PriorName {
     /// Those of the paper.
     pub const ALL: [Self; 2] = [Self::Optimized, Self::Fixed];
+
+    /// Those that only studies have: they are run whatever priors are asked for.
+    pub const OF_STUDIES: [Self; 2] = [Self::Given, Self::Searched];
 
     /// The name used everywhere.
     pub fn name(self) -> &'static str {
@@ -24,6 +30,7 @@ impl PriorName {
             Self::Optimized => "optimized",
             Self::Fixed => "fixed",
             Self::Given => "given",
+            Self::Searched => "searched",
         }
     }
 }
@@ -34,7 +41,7 @@ mod tests {
 
     #[test]
     fn names_in_files_are_names_in_words() {
-        for prior in [PriorName::Optimized, PriorName::Fixed, PriorName::Given] {
+        for prior in PriorName::ALL.into_iter().chain(PriorName::OF_STUDIES) {
             assert_eq!(serde_json::to_value(prior).expect("writes"), prior.name());
         }
     }

@@ -86,7 +86,7 @@ pub fn result_rows(records: &[RunRecord]) -> Vec<ResultRow> {
 
 /// Whether only studies have such posteriors.
 fn of_study(setting: Setting, prior: PriorName) -> bool {
-    !setting.is_preset() || prior == PriorName::Given
+    !setting.is_preset() || PriorName::OF_STUDIES.contains(&prior)
 }
 
 fn row(group: Group<'_>, study: bool, members: &[(&RunRecord, f64)]) -> ResultRow {
@@ -197,7 +197,7 @@ fn parse(line: &str) -> Option<ResultRow> {
         table: (*table).into(),
         train_set: (*train_set).into(),
         test_set: (*test_set).into(),
-        prior: [PriorName::Given].into_iter().chain(PriorName::ALL).find(|name| name.name() == *prior)?,
+        prior: PriorName::OF_STUDIES.into_iter().chain(PriorName::ALL).find(|name| name.name() == *prior)?,
         method: method.parse().ok()?,
         score: (*score).into(),
         mean: mean.parse().ok()?,

@@ -13,7 +13,7 @@ use super::data::DemoData;
 use super::result::{LaplaceSummary, TrainingSummary};
 use super::{DemoConfig, DemoError};
 use crate::watch::Watch;
-use crate::workflow::{Prepared, TrainConfig, Trained, WorkflowError, train_on};
+use crate::workflow::{NetworkChoice, Prepared, TrainConfig, Trained, WorkflowError, train_on};
 
 /// A trained network with its Laplace approximation.
 pub(super) struct Model {
@@ -34,7 +34,7 @@ impl Model {
         stop: &AtomicBool,
         watch: &dyn Watch,
     ) -> Result<Self, DemoError> {
-        let Trained { model, report, evaluations, rounds, .. } = trained(config, data, stop, watch)?;
+        let Trained { model, report, cost, .. } = trained(config, data, stop, watch)?;
         watch.begin("Laplace approximation", 0);
         let network = Arc::new(Network::new(&model.network)?);
         let prior = Prior::new(&model.prior_precision, &network)?;
@@ -46,9 +46,9 @@ impl Model {
             prior_precision: laplace.prior.scalar().unwrap_or(f64::NAN),
             log_marginal_likelihood: laplace.log_marginal_likelihood,
             gradient_norm: laplace.gradient_norm,
-            refit_rounds: rounds,
+            prior_trials: cost.trials,
         };
-        Ok(Self { network, laplace, loss, training: TrainingSummary::new(evaluations, &report), summary })
+        Ok(Self { network, laplace, loss, training: TrainingSummary::new(cost.gradients, &report), summary })
     }
 }
 
@@ -58,7 +58,7 @@ fn trained(
     stop: &AtomicBool,
     watch: &dyn Watch,
 ) -> Result<Trained, DemoError> {
-    let network = Some(NetworkSpec::mlp(&config.layers, Activation::Tanh));
+    let network = NetworkChoice::Given(NetworkSpec::mlp(&config.layers, Activation::Tanh));
     let settings = TrainConfig { network, seed: config.seed, ..TrainConfig::new("two half circles") };
     let data = TrainingData { train: (*data.train).clone(), validation: None };
     let prepared =

@@ -223,7 +223,7 @@ fn metadata(result: &DemoResult) -> Vec<(&'static str, String)> {
         ("loss at the minimum", format!("{:.3}", result.training.loss)),
         ("gradient norm at the minimum", format!("{:.1e}", laplace.gradient_norm)),
         ("gradients of training", result.training.evaluations.to_string()),
-        ("rounds of weights and prior", laplace.refit_rounds.to_string()),
+        ("priors tried", laplace.prior_trials.to_string()),
         ("gradients of all geodesics", gradients.to_string()),
         ("time", format!("{:.1} s on {}", result.timing.total_seconds, threads(result))),
     ]

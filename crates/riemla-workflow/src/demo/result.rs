@@ -103,8 +103,8 @@ pub struct LaplaceSummary {
     pub log_marginal_likelihood: Option<f64>,
     /// ‖∇L(θ*)‖ under that prior.
     pub gradient_norm: f64,
-    /// Rounds of weights and prior in turn.
-    pub refit_rounds: usize,
+    /// Priors that were tried, for the network and a linear model.
+    pub prior_trials: usize,
 }
 
 /// One posterior.

@@ -42,4 +42,7 @@ pub use sample::{
 };
 pub use samplers::{ChainRecord, ChainSummary, Made};
 pub use take::{Kept, Taken};
-pub use train::{PartScores, Prepared, TrainConfig, Trained, train, train_on};
+pub use train::{
+    AUTO_HIDDEN, Baseline, NetworkChoice, PartScores, Prepared, SearchCost, TrainConfig, Trained, Tried,
+    train, train_on,
+};

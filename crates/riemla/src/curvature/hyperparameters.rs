@@ -13,10 +13,13 @@ use crate::linalg::vector::dot;
 use crate::nn::Network;
 use crate::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 
-/// The choice, and whether a search for per-layer precisions settled.
+/// The choice.
 pub(super) struct Chosen {
     pub(super) prior: Prior,
     pub(super) likelihood: Likelihood,
+    /// What it was made by. Its eigenvalues are expensive: none where nothing was optimised.
+    pub(super) evidence: Option<Evidence>,
+    /// Whether a search for per-layer precisions settled.
     pub(super) settled: Option<bool>,
 }
 
@@ -27,7 +30,7 @@ pub(super) fn noise_of(likelihood: Likelihood) -> Option<f64> {
     }
 }
 
-pub(super) fn evidence(
+fn evidence(
     loss: &NetworkLoss,
     theta: &[f64],
     subset: &SubsetRanges,
@@ -50,20 +53,22 @@ pub(super) fn choose(
     subset: &SubsetRanges,
     config: &LaplaceConfig,
     curvature: &CurvatureMatrix,
-    evidence: &Evidence,
 ) -> Result<Chosen> {
+    let optimized = matches!(config.prior, PriorChoice::Optimize | PriorChoice::OptimizePerLayer);
+    let evidence =
+        if optimized { Some(evidence(loss, theta, subset, config.curvature, curvature)?) } else { None };
     let likelihood = |sigma: Option<f64>| match sigma {
         Some(sigma_noise) => Likelihood::Gaussian { sigma_noise },
         None => loss.likelihood(),
     };
-    let (prior, sigma_noise, settled) = match &config.prior {
-        PriorChoice::Keep => (loss.prior().clone(), None, None),
-        PriorChoice::Fixed(precision) => (Prior::new(precision, loss.network())?, None, None),
-        PriorChoice::Optimize => {
+    let (prior, sigma_noise, settled) = match (&config.prior, &evidence) {
+        (PriorChoice::Fixed(precision), _) => (Prior::new(precision, loss.network())?, None, None),
+        (PriorChoice::Keep, _) | (_, None) => (loss.prior().clone(), None, None),
+        (PriorChoice::Optimize, Some(evidence)) => {
             let best = evidence.optimum()?;
             (Prior::isotropic(best.prior_precision, loss.dim())?, best.sigma_noise, None)
         }
-        PriorChoice::OptimizePerLayer => {
+        (PriorChoice::OptimizePerLayer, Some(evidence)) => {
             let (layers, ranges): (Vec<usize>, Vec<Range<usize>>) =
                 chosen_layers(loss.network(), subset).into_iter().unzip();
             let chosen = subset.gather(theta);
@@ -77,7 +82,7 @@ pub(super) fn choose(
             (prior, best.sigma_noise, Some(best.settled))
         }
     };
-    Ok(Chosen { prior, likelihood: likelihood(sigma_noise), settled })
+    Ok(Chosen { prior, likelihood: likelihood(sigma_noise), evidence, settled })
 }
 
 /// Layers with uncertain weights: index among those with weights, and place among the uncertain ones.
@@ -97,7 +102,7 @@ fn chosen_layers(network: &Network, subset: &SubsetRanges) -> Vec<(usize, Range<
 
 /// The log marginal likelihood under the loss's own prior, by the precision's determinant; none
 /// where an uncertain weight has no prior.
-pub(super) fn layered_evidence(
+pub(super) fn log_evidence(
     loss: &NetworkLoss,
     theta: &[f64],
     subset: &SubsetRanges,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::hyperparameters::{self, Chosen, layered_evidence, noise_of};
+use super::hyperparameters::{self, Chosen, log_evidence, noise_of};
 use super::low_rank::EigenReport;
 use super::matrix::CurvatureMatrix;
 use super::subset::Subset;
@@ -30,7 +30,11 @@ pub enum PriorChoice {
     OptimizePerLayer,
 }
 
-/// Refitting the weights after the prior changed, in turn until both settle.
+/// Refitting the weights after the prior changed, in turn until both settle; once, if the prior is not optimised.
+///
+/// They settle where the prior is best for weights that are held fixed. That is a minimum of the loss, but the
+/// evidence can be higher elsewhere: for a search over all priors, from fresh weights, see
+/// [`super::PriorSearch`].
 ///
 /// Per-layer precisions may not settle: a network can shrink one layer and grow the next without
 /// another prediction, round after round, while the evidence falls. The fit then ends with the best
@@ -60,7 +64,7 @@ pub struct LaplaceConfig {
     pub subset: Subset,
     /// Prior precision.
     pub prior: PriorChoice,
-    /// Refit the weights in turn with the prior (only where that is optimised).
+    /// Refit the weights: in turn with the prior, where that is optimised.
     pub refit: Option<Refit>,
 }
 
@@ -103,13 +107,6 @@ impl Laplace {
     ) -> Result<Self> {
         let mut round = Self::round(loss, theta, config, control)?;
         let Some(refit) = config.refit else { return Ok(round) };
-        if !matches!(config.prior, PriorChoice::Optimize | PriorChoice::OptimizePerLayer) {
-            return Err(Error::Unsupported(
-                "refitting the weights requires an optimised prior: choose \
-                 PriorChoice::Optimize or OptimizePerLayer"
-                    .into(),
-            ));
-        }
         for rounds in 1..=refit.max_rounds {
             let refitted = loss.with(round.likelihood, round.prior.clone())?;
             let mut theta = round.gaussian.theta().to_vec();
@@ -153,9 +150,8 @@ impl Laplace {
         control.check("the curvature")?;
         let mut curvature = CurvatureMatrix::new(loss, theta, config.curvature, config.structure, subset)?;
         control.check("the evidence")?;
-        let evidence = hyperparameters::evidence(loss, theta, subset, config.curvature, &curvature)?;
-        let Chosen { prior, likelihood, settled } =
-            hyperparameters::choose(loss, theta, subset, config, &curvature, &evidence)?;
+        let Chosen { prior, likelihood, evidence, settled } =
+            hyperparameters::choose(loss, theta, subset, config, &curvature)?;
         if let (Likelihood::Gaussian { sigma_noise: old }, Likelihood::Gaussian { sigma_noise: new }) =
             (loss.likelihood(), likelihood)
         {
@@ -163,11 +159,11 @@ impl Laplace {
         }
         let precision = curvature.precision(&subset.gather(&prior.diagonal()))?;
         let loss = loss.with(likelihood, prior)?;
-        let log_marginal_likelihood = match loss.prior().scalar() {
-            Some(delta) if delta > 0.0 => {
+        let log_marginal_likelihood = match (evidence, loss.prior().scalar()) {
+            (Some(evidence), Some(delta)) => {
                 Some(evidence.log_marginal_likelihood(delta, noise_of(likelihood))?)
             }
-            _ => layered_evidence(&loss, theta, subset, &*precision),
+            _ => log_evidence(&loss, theta, subset, &*precision),
         };
         let mut gradient = vec![0.0; theta.len()];
         loss.value_and_gradient(theta, &mut gradient);

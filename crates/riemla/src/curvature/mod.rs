@@ -19,6 +19,7 @@ mod matrix;
 mod memory;
 mod one_layer;
 mod outer;
+mod prior_search;
 mod product;
 mod structure;
 mod subset;
@@ -34,6 +35,7 @@ pub use laplace::{Laplace, LaplaceConfig, PriorChoice, Refit};
 pub use layer_evidence::{LayerEvidence, LayerOptimum, LayeredCurvature};
 pub use low_rank::{EigenReport, LowRankCurvature};
 pub use memory::memory_estimate;
+pub use prior_search::{PriorFound, PriorSearch, PriorTrial, TrialStart};
 pub use product::{CurvatureProduct, ggn_vector_product};
 pub use structure::{
     DiagonalPrecision, FullPrecision, KroneckerPrecision, LowRankPrecision, NamedArray, Precision,

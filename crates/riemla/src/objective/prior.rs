@@ -67,6 +67,14 @@ impl Prior {
         self.groups.iter().map(|(_, precision)| *precision)
     }
 
+    /// What [`Prior::new`] makes it from: one number if it is the same for all weights.
+    pub fn to_precision(&self) -> PriorPrecision {
+        match self.scalar() {
+            Some(value) => PriorPrecision::Scalar(value),
+            None => PriorPrecision::PerLayer(self.precisions().collect()),
+        }
+    }
+
     /// The precision of every weight.
     pub fn diagonal(&self) -> Vec<f64> {
         self.groups.iter().flat_map(|(range, p)| range.clone().map(move |_| *p)).collect()

@@ -39,7 +39,16 @@ impl Default for Recipe {
 impl Recipe {
     /// Epochs of Adam for this number of rows.
     pub fn epochs_for(&self, rows: usize) -> usize {
-        if rows <= FULL_BATCH { self.epochs } else { (VISITS / rows).clamp(10, (self.epochs / 4).max(10)) }
+        if !self.in_batches(rows) {
+            self.epochs
+        } else {
+            (VISITS / rows).clamp(10, (self.epochs / 4).max(10))
+        }
+    }
+
+    /// Whether Adam takes so many rows in mini-batches.
+    pub fn in_batches(&self, rows: usize) -> bool {
+        rows > FULL_BATCH
     }
 
     /// Adam: from anywhere to the neighbourhood of a minimum. `seed` orders the mini-batches.
@@ -52,7 +61,7 @@ impl Recipe {
     ) -> Result<TrainReport> {
         let rows = loss.data().len();
         let epochs = self.epochs_for(rows);
-        if rows <= FULL_BATCH {
+        if !self.in_batches(rows) {
             let learning_rate = Schedule::Constant(self.learning_rate);
             return adam(loss, theta, &Adam { learning_rate, epochs, ..Adam::default() }, control);
         }

@@ -133,7 +133,7 @@ fn load(
         return Ok(None);
     }
     let rows = rows(problem, &data_of(problem, saved.data)?, SEED)?;
-    let fit = fit::fit(saved.out, problem, &rows, SEED, &AtomicBool::new(false), &Silent)?;
+    let fit = fit::fit(saved.out, problem, &rows, (SEED, prior), &AtomicBool::new(false), &Silent)?;
     let laplace = Arc::new(fit.laplace(problem, &rows, prior)?);
     Ok(Some(Drawn { problem: problem.clone(), rows, fit, laplace, prior, sets }))
 }

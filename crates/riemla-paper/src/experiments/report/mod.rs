@@ -8,6 +8,7 @@ mod maps;
 pub(crate) mod numbers;
 mod overview;
 mod presets;
+mod prior;
 mod strength;
 mod tables;
 
@@ -49,7 +50,7 @@ pub fn has_results(out: &Path) -> bool {
 }
 
 /// Writes `results.csv`, `results.md` and `report.html` of a directory, `figures.md` with its drawings if
-/// there are any, `strength.md` if there is a study of settings, and `truth.csv` and `truth.md` if draws were
+/// there are any, `strength.md` and `prior.md` if there are studies of settings and of priors, and `truth.csv` and `truth.md` if draws were
 /// held against the truth; returns where the page is. Without runs the numbers are those of the `results.csv`
 /// that is there.
 pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
@@ -65,9 +66,14 @@ pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
     let experiments = saved_experiments(out, &rows)?;
     let saved = Saved { out, data, records: &records };
     let (studied, rows): (Vec<ResultRow>, Vec<ResultRow>) = rows.into_iter().partition(|row| row.study);
-    let studies = studies(&experiments, &studied, records.as_slice());
+    let mut studies = studies(&experiments, &studied, records.as_slice());
     if !studies.is_empty() {
         write_text(&out.join("strength.md"), &studies.to_markdown())?;
+    }
+    let priors = priors(&experiments, &studied, records.as_slice());
+    if !priors.is_empty() {
+        write_text(&out.join("prior.md"), &priors.to_markdown())?;
+        studies.extend(priors);
     }
     let truth = truth_report(out, &experiments, records.as_slice())?;
     let mut report = Report::new(TITLE);
@@ -109,10 +115,20 @@ fn truth_report(out: &Path, experiments: &[Experiment], records: &[RunRecord]) -
 
 /// The studies of settings, which are no tables of the paper.
 fn studies(experiments: &[Experiment], rows: &[ResultRow], records: &[RunRecord]) -> Report {
-    let own = experiments.iter().filter(|experiment| !experiment.settings.is_empty());
+    let own = experiments
+        .iter()
+        .filter(|experiment| !experiment.settings.is_empty() && !prior::is_study(experiment));
     let mut studies = Report::new(STUDY_TITLE);
     studies.extend(own.map(|experiment| strength::section(experiment, rows, records)));
     studies
+}
+
+/// The studies of priors.
+fn priors(experiments: &[Experiment], rows: &[ResultRow], records: &[RunRecord]) -> Report {
+    let mut report = Report::new("The prior at its optimum");
+    let own = experiments.iter().filter(|experiment| prior::is_study(experiment));
+    report.extend(own.map(|experiment| prior::section(experiment, rows, records)));
+    report
 }
 
 fn sections(saved: &Saved<'_>, numbers: &Numbers<'_>, experiments: &[Experiment]) -> Vec<Section> {

@@ -94,7 +94,7 @@ fn chains_converge_on_a_logistic_regression_and_say_when_they_are_too_short() {
     let experiment = builtin("truth").expect("built in");
     let problem = &experiment.problems[0];
     let rows = rows(problem, &data_of(problem, &DataDirs::new(None)).expect("data"), 3).expect("rows");
-    let fit = fit::fit(out.path(), problem, &rows, 3, &GO, &Silent).expect("a fit");
+    let fit = fit::fit(out.path(), problem, &rows, (3, PriorName::Given), &GO, &Silent).expect("a fit");
     let laplace = fit.laplace(problem, &rows, PriorName::Given).expect("an approximation");
     let ready = Ready { experiment: &experiment, problem, strange: Vec::new() };
     let target = Fitted::new(&ready, &rows, &fit, laplace);

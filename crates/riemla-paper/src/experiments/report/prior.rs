@@ -1,0 +1,94 @@
+//! The study of priors: the same methods with the paper's prior and with the best one.
+
+use super::super::{Experiment, MethodName, PriorName, ResultRow, RunRecord};
+use super::numbers::{Number, shown};
+use super::unique;
+use riemla_workflow::report::{Section, Table, decimals};
+
+const INTRO: &str = "\
+Test NLL, lower is better, mean and standard error over seeds; the prior precision is the geometric mean over seeds, \
+the log marginal likelihood the mean.";
+
+const LEADS: &str = "\
+The lead of riem-la: NLL of the other method less that of riem-la. What is left of it in the column searched is not \
+a repair of the prior.";
+
+const METHODS: [MethodName; 4] = [MethodName::Map, MethodName::La, MethodName::LinLa, MethodName::RiemLa];
+
+/// Whether the experiment is such a study.
+pub fn is_study(experiment: &Experiment) -> bool {
+    experiment.priors.contains(&PriorName::Searched)
+}
+
+/// The section of a study.
+pub fn section(experiment: &Experiment, rows: &[ResultRow], records: &[RunRecord]) -> Section {
+    let rows: Vec<&ResultRow> =
+        rows.iter().filter(|row| row.experiment == experiment.name && row.score == "nll").collect();
+    let records: Vec<&RunRecord> =
+        records.iter().filter(|record| record.key.experiment == experiment.name).collect();
+    let sets = unique(rows.iter().map(|row| row.train_set.as_str()));
+    let mut section =
+        Section::new(experiment.title.clone(), format!("{}\n\n{INTRO}", experiment.about.trim()));
+    section.table(scores(experiment, &sets, &rows, &records)).text(LEADS).table(leads(&sets, &rows));
+    section
+}
+
+fn find<'a>(
+    rows: &[&'a ResultRow],
+    set: &str,
+    prior: PriorName,
+    method: MethodName,
+) -> Option<&'a ResultRow> {
+    rows.iter().copied().find(|row| row.train_set == set && row.prior == prior && row.method == method)
+}
+
+fn scores(experiment: &Experiment, sets: &[&str], rows: &[&ResultRow], records: &[&RunRecord]) -> Table {
+    let mut table = Table::new(
+        "set, prior",
+        ["prior precision", "log marginal likelihood", "map", "la", "lin-la", "riem-la", "seeds"]
+            .map(String::from),
+    );
+    for set in sets {
+        for prior in &experiment.priors {
+            let of = |record: &&&RunRecord| {
+                record.key.problem == *set
+                    && record.key.prior == *prior
+                    && record.key.method == MethodName::Map
+            };
+            let models: Vec<_> =
+                records.iter().filter(of).filter_map(|record| record.model.as_ref()).collect();
+            let mean = |values: Vec<f64>| {
+                (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+            };
+            let precision = mean(models.iter().filter_map(|m| m.prior_precision).map(f64::ln).collect());
+            let evidence = mean(models.iter().filter_map(|m| m.log_marginal_likelihood).collect());
+            let mut cells = vec![decimals(precision.map(f64::exp), 3), decimals(evidence, 1)];
+            cells.extend(METHODS.map(|method| {
+                find(rows, set, *prior, method).map_or("–".into(), |row| {
+                    shown("nll", Number { mean: row.mean, error: row.standard_error })
+                })
+            }));
+            cells.push(models.len().to_string());
+            table.row(format!("{set}, {}", prior.name()), cells);
+        }
+    }
+    table
+}
+
+fn leads(sets: &[&str], rows: &[&ResultRow]) -> Table {
+    let columns =
+        ["over map, optimized", "over map, searched", "over lin-la, optimized", "over lin-la, searched"];
+    let mut table = Table::new("set", columns.map(String::from));
+    for set in sets {
+        let lead = |other: MethodName, prior: PriorName| {
+            let value = |method| find(rows, set, prior, method).map(|row| row.mean);
+            Some(value(other)? - value(MethodName::RiemLa)?)
+        };
+        let cells = [MethodName::Map, MethodName::LinLa]
+            .into_iter()
+            .flat_map(|other| [PriorName::Optimized, PriorName::Searched].map(|prior| lead(other, prior)));
+        let signed = |lead: Option<f64>| lead.map_or("–".into(), |lead| format!("{lead:+.3}"));
+        table.row(*set, cells.map(signed).collect::<Vec<String>>());
+    }
+    table
+}

@@ -1,0 +1,99 @@
+//! Data of a training: read, encoded, and a part of the rows held out.
+
+use riemla::data::Dataset;
+use riemla_files::encoding::Tally;
+use riemla_files::{Encoding, EncodingOptions, HeldOut, Table, Task, TrainingData};
+
+use super::TrainConfig;
+use crate::workflow::error::{Result, WorkflowError};
+use crate::workflow::input::looks_like_classes;
+
+/// Data made ready for training.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// The columns of the table; none for arrays.
+    pub encoding: Option<Encoding>,
+    /// Rows to train on, and rows held out.
+    pub data: TrainingData,
+    /// How these were chosen.
+    pub held_out: Option<HeldOut>,
+    /// Classes or numbers.
+    pub task: Task,
+    /// What the user should know about the table.
+    pub notes: Vec<String>,
+}
+
+fn held_out_rows(config: &TrainConfig, rows: usize) -> Result<usize> {
+    if !(0.0..1.0).contains(&config.validation) {
+        let what = "share of rows to hold out";
+        return Err(riemla::Error::range(what, config.validation, "at least 0 and below 1").into());
+    }
+    let held_out = (config.validation * rows as f64).round() as usize;
+    Ok(held_out.min(rows.saturating_sub(2)))
+}
+
+/// Reads the files of a training, encodes them and holds rows out.
+pub(super) fn prepare(config: &TrainConfig) -> Result<Prepared> {
+    if config.data.labels.is_some() {
+        return prepare_arrays(config);
+    }
+    let table = config.data.table(&config.columns)?;
+    let target = target_column(&table, config.data.target.as_deref())?;
+    let classes = looks_like_classes(&table, &target)?;
+    let task = config.task.unwrap_or(if classes { Task::Classification } else { Task::Regression });
+    let held_out = held_out_rows(config, table.rows)?;
+    let rows = HeldOut::trained_rows(table.rows, held_out, config.seed);
+    let options = EncodingOptions {
+        target: Some(target),
+        standardize: config.standardize,
+        rows,
+        ..config.columns.options(task)
+    };
+    let (encoding, mut notes) = Encoding::fit(&table, &options)?;
+    let mut tally = Tally::default();
+    let data = encoding.dataset(&table, &mut tally)?;
+    notes.extend(tally.notes());
+    let (held_out, data) = split(data, held_out, config.seed);
+    Ok(Prepared { encoding: Some(encoding), data, held_out, task, notes })
+}
+
+/// The named column, or the last one.
+fn target_column(table: &Table, named: Option<&str>) -> Result<String> {
+    match (named, table.columns.last()) {
+        (Some(name), _) => Ok(table.column(name)?.name.clone()),
+        (None, Some(last)) => Ok(last.name.clone()),
+        (None, None) => Err(WorkflowError::unfit(format!("{} has no columns", table.file))),
+    }
+}
+
+/// Images and arrays as they are; labels from their own file.
+fn prepare_arrays(config: &TrainConfig) -> Result<Prepared> {
+    let mut arrays = config.data.arrays()?;
+    let target = arrays.take_target(&config.data)?;
+    let whole = target.values.iter().all(|value| value.fract() == 0.0 && *value >= 0.0);
+    let task = config.task.unwrap_or(if whole { Task::Classification } else { Task::Regression });
+    let data = match task {
+        Task::Classification if !whole => {
+            return Err(WorkflowError::unfit("labels of classes must be whole numbers counted from 0"));
+        }
+        Task::Classification => {
+            let labels = target.values.iter().map(|value| *value as usize).collect();
+            Dataset::classification(arrays.values, arrays.width, labels)?
+        }
+        Task::Regression => Dataset::regression(arrays.values, arrays.width, target.values, target.width)?,
+    };
+    let held_out = held_out_rows(config, data.len())?;
+    let (held_out, data) = split(data, held_out, config.seed);
+    Ok(Prepared { encoding: None, data, held_out, task, notes: Vec::new() })
+}
+
+fn split(data: Dataset, held_out: usize, seed: u64) -> (Option<HeldOut>, TrainingData) {
+    let all = |data| (None, TrainingData { train: data, validation: None });
+    if held_out == 0 {
+        return all(data);
+    }
+    match HeldOut::choose(&data, held_out, seed) {
+        Some((record, parts)) => (Some(record), parts),
+        None => all(data),
+    }
+}

@@ -1,0 +1,195 @@
+//! One network: weights, prior and noise by the search of the library, with progress and its cost.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use riemla::Control;
+use riemla::curvature::{PriorChoice, PriorSearch, PriorTrial};
+use riemla::data::{Dataset, Targets};
+use riemla::nn::{Network, NetworkSpec};
+use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
+use riemla::train::{Recipe, TrainReport};
+use riemla_files::{Encoding, Model, Task, TrainingRecord};
+use serde::Serialize;
+
+use super::{PartScores, Prepared, TrainConfig};
+use crate::scores::{Scorer, decoded_targets};
+use crate::watch::Watch;
+use crate::workflow::error::Result;
+use crate::workflow::predictor::Predictor;
+
+/// Prior precision where the evidence cannot choose one, and noise (of a standardised target) to begin with.
+const FIRST_PRIOR: f64 = 1.0;
+const FIRST_NOISE: f64 = 0.5;
+/// Trials after which the rest can be estimated.
+const SEEN: usize = 5;
+
+/// What a training took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct SearchCost {
+    /// Priors that were tried, for all networks together.
+    pub trials: usize,
+    /// Gradients of all descents.
+    pub gradients: usize,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// A trained network.
+pub(super) struct Fitted {
+    pub(super) spec: NetworkSpec,
+    pub(super) likelihood: Likelihood,
+    pub(super) prior: PriorPrecision,
+    pub(super) theta: Vec<f64>,
+    pub(super) log_marginal_likelihood: Option<f64>,
+    pub(super) report: TrainReport,
+}
+
+impl Fitted {
+    pub(super) fn model(&self, training: Option<TrainingRecord>, encoding: Option<Encoding>) -> Model {
+        Model {
+            network: self.spec.clone(),
+            likelihood: self.likelihood,
+            prior_precision: self.prior.clone(),
+            training,
+            encoding,
+            theta: self.theta.clone(),
+        }
+    }
+}
+
+/// A training under way.
+pub(super) struct Run<'a> {
+    pub(super) config: &'a TrainConfig,
+    pub(super) prepared: &'a Prepared,
+    pub(super) outputs: usize,
+    pub(super) notes: Vec<String>,
+    pub(super) cost: SearchCost,
+    train: Arc<Dataset>,
+    likelihood: Likelihood,
+    stop: &'a AtomicBool,
+    watch: &'a dyn Watch,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        config: &'a TrainConfig,
+        prepared: &'a Prepared,
+        stop: &'a AtomicBool,
+        watch: &'a dyn Watch,
+    ) -> Result<Self> {
+        let train = Arc::new(prepared.data.train.clone());
+        let (likelihood, outputs) = match (prepared.task, train.targets()) {
+            (Task::Classification, _) => (Likelihood::Categorical, classes(prepared)),
+            (Task::Regression, Targets::Values { outputs, .. }) => {
+                (Likelihood::Gaussian { sigma_noise: FIRST_NOISE }, *outputs)
+            }
+            (Task::Regression, _) => (Likelihood::Gaussian { sigma_noise: FIRST_NOISE }, 1),
+        };
+        let (notes, cost) = (Vec::new(), SearchCost::default());
+        Ok(Self { config, prepared, outputs, notes, cost, train, likelihood, stop, watch })
+    }
+
+    pub(super) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Trains one network; `name` is what the user reads while that is done.
+    pub(super) fn fit(&mut self, name: &str, spec: &NetworkSpec) -> Result<Fitted> {
+        let network = Arc::new(Network::new(spec)?);
+        let prior = Prior::isotropic(FIRST_PRIOR, network.dim())?;
+        let loss = NetworkLoss::new(network, self.train.clone(), self.likelihood, prior)?;
+        let mut search = PriorSearch {
+            prior: self.config.prior.clone(),
+            recipe: Recipe { iterations: self.config.iterations, ..Recipe::default() },
+            seed: self.config.seed,
+            ..PriorSearch::default()
+        };
+        let found = match self.search(name, &search, &loss) {
+            Ok(found) => found,
+            Err(error @ (riemla::Error::Unsupported(_) | riemla::Error::NotPositiveDefinite { .. }))
+                if search.prior != PriorChoice::Keep =>
+            {
+                self.notes
+                    .push(format!("the prior precision is {FIRST_PRIOR}, not by the evidence: {error}"));
+                search.prior = PriorChoice::Keep;
+                self.search(name, &search, &loss)?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Fitted {
+            spec: spec.clone(),
+            likelihood: found.loss.likelihood(),
+            prior: found.loss.prior().to_precision(),
+            theta: found.theta,
+            log_marginal_likelihood: found.log_marginal_likelihood,
+            report: found.report,
+        })
+    }
+
+    fn search(
+        &mut self,
+        name: &str,
+        search: &PriorSearch,
+        loss: &NetworkLoss,
+    ) -> riemla::Result<riemla::curvature::PriorFound> {
+        let start = Instant::now();
+        let begun = Mutex::new(false);
+        let watch = self.watch;
+        let observe = |trial: &PriorTrial| {
+            let mut begun = begun.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            if !*begun {
+                watch.begin(name, trial.expected as u64);
+                *begun = true;
+            }
+            watch.step();
+            if trial.number == SEEN {
+                let seconds = start.elapsed().as_secs_f64() * trial.expected as f64 / SEEN as f64;
+                watch.estimate(&format!(
+                    "{name}: about {} priors to try, roughly {seconds:.0} s; Ctrl-C keeps the best so far",
+                    trial.expected
+                ));
+            }
+        };
+        watch.begin(name, 0);
+        let found = search.run(loss, Control::default().stopping(self.stop).observing(&observe))?;
+        self.cost.trials += found.trials;
+        self.cost.gradients += found.gradients;
+        self.cost.seconds += start.elapsed().as_secs_f64();
+        Ok(found)
+    }
+
+    /// Scores of trained weights on both parts.
+    pub(super) fn part_scores(&self, fitted: &Fitted) -> Result<Vec<PartScores>> {
+        let predictor = Predictor::map(&fitted.model(None, self.prepared.encoding.clone()))?;
+        let mut all = Vec::new();
+        for (part, data) in self.parts() {
+            let targets = decoded_targets(data.targets(), predictor.scale);
+            let scores = Scorer::default().all(&predictor.predict(data.inputs())?, &targets)?;
+            all.push(PartScores { part, rows: data.len(), scores });
+        }
+        Ok(all)
+    }
+
+    /// Rows trained on and rows held out, with their names.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&'static str, &'a Dataset)> {
+        let data = &self.prepared.data;
+        [("train", Some(&data.train)), ("validation", data.validation.as_ref())]
+            .into_iter()
+            .filter_map(|(part, data)| Some((part, data?)))
+    }
+}
+
+/// Number of classes.
+fn classes(prepared: &Prepared) -> usize {
+    match prepared.encoding.as_ref().and_then(Encoding::classes) {
+        Some(classes) => classes.len(),
+        None => {
+            let all = [Some(&prepared.data.train), prepared.data.validation.as_ref()];
+            let labels = all.into_iter().flatten().filter_map(Dataset::labels).flatten();
+            labels.max().map_or(0, |max| max + 1)
+        }
+    }
+}

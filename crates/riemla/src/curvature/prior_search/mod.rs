@@ -1,0 +1,139 @@
+//! Weights, prior precision and noise of the largest evidence, from fresh weights.
+//!
+//! The evidence is a function of the prior alone once the weights are a minimum of the loss under it. In
+//! regression δ and σ move the minimum through their product ρ = δσ² only, and at a given ρ the best σ is
+//! known: σ² = (Σ(f − y)² + ρ‖θ‖²)/N. So there is one number to search for (or one per layer). It is
+//! searched for on a ladder from a strong prior to a weak one, with two descents per rung: from the weights
+//! of the rung before, and from fresh weights. Then the best rung is refined.
+//!
+//! Alternating between weights and prior ([`super::Refit`]) is not enough: it ends where δ is best for
+//! weights that are held fixed, which can be a hundred nats below the best, from any start
+//! (docs/decisions/0020-prior-search.md).
+
+mod ladder;
+mod point;
+mod refine;
+
+use super::{PriorChoice, Structure};
+use crate::nn::Network;
+use crate::objective::{NetworkLoss, PriorPrecision};
+use crate::train::{Recipe, TrainReport};
+use crate::{Control, Error, Result};
+use point::Searcher;
+
+/// Up to so many weights the evidence uses the full curvature, beyond it Kronecker factors.
+const FULL_EVIDENCE: usize = 1000;
+
+/// Settings of the search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PriorSearch {
+    /// What is searched for: one precision, one per layer, or, where they are kept or fixed, in regression
+    /// the noise alone.
+    pub prior: PriorChoice,
+    /// Structure of the evidence's curvature; none for full up to 1000 weights and Kronecker beyond.
+    pub structure: Option<Structure>,
+    /// How weights are trained.
+    pub recipe: Recipe,
+    /// Seed of the fresh weights.
+    pub seed: u64,
+}
+
+impl Default for PriorSearch {
+    fn default() -> Self {
+        Self { prior: PriorChoice::Optimize, structure: None, recipe: Recipe::default(), seed: 1 }
+    }
+}
+
+/// Where the descent of a trial began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrialStart {
+    /// Fresh weights.
+    Fresh,
+    /// The weights found under a stronger prior.
+    Warm,
+    /// The best weights so far, under a prior close to theirs.
+    Refined,
+}
+
+/// One prior that was tried: what the observer of a search sees.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PriorTrial {
+    /// Its number, from 1.
+    pub number: usize,
+    /// About how many there will be.
+    pub expected: usize,
+    /// Where its descent began.
+    pub start: TrialStart,
+    /// Prior precision.
+    pub prior_precision: PriorPrecision,
+    /// Noise; none in classification.
+    pub sigma_noise: Option<f64>,
+    /// Log marginal likelihood; none if it could not be computed.
+    pub log_marginal_likelihood: Option<f64>,
+    /// Gradients of the descent.
+    pub gradients: usize,
+    /// Whether it is the best so far.
+    pub best: bool,
+}
+
+/// What a search found.
+pub struct PriorFound {
+    /// The loss under the prior and noise that were found.
+    pub loss: NetworkLoss,
+    /// Its minimum.
+    pub theta: Vec<f64>,
+    /// Log marginal likelihood there; none if the search was stopped before the first one.
+    pub log_marginal_likelihood: Option<f64>,
+    /// How the last descent to these weights ended.
+    pub report: TrainReport,
+    /// Priors that were tried.
+    pub trials: usize,
+    /// Gradients of all descents.
+    pub gradients: usize,
+    /// Whether a stop was requested: these are the best weights until then.
+    pub stopped: bool,
+}
+
+impl PriorSearch {
+    /// Searches with the network, the data and the kind of likelihood of `loss`.
+    ///
+    /// Its noise does not matter; its prior does for [`PriorChoice::Keep`] only. After a stop the best
+    /// weights so far are returned.
+    pub fn run(&self, loss: &NetworkLoss, control: Control<'_, PriorTrial>) -> Result<PriorFound> {
+        let mut searcher = Searcher::new(self, loss, control)?;
+        searcher.ladder()?;
+        searcher.confirm()?;
+        searcher.refine()?;
+        searcher.finish()
+    }
+
+    fn structure_for(&self, network: &Network) -> Structure {
+        let full = network.dim() <= FULL_EVIDENCE;
+        self.structure.unwrap_or(if full { Structure::Full } else { Structure::Kronecker })
+    }
+}
+
+impl Searcher<'_> {
+    /// The best weights, at a minimum.
+    fn finish(mut self) -> Result<PriorFound> {
+        self.confirm()?;
+        if self.best.is_empty() {
+            return Err(Error::Stopped { what: "the first descent".into() });
+        }
+        let best = self.best.swap_remove(0);
+        if best.evidence == f64::NEG_INFINITY
+            && let Some(error) = self.failure
+        {
+            return Err(error);
+        }
+        Ok(PriorFound {
+            loss: self.loss.with(best.likelihood, best.prior)?,
+            theta: best.theta,
+            log_marginal_likelihood: Some(best.evidence).filter(|evidence| evidence.is_finite()),
+            report: best.report,
+            trials: self.trials,
+            gradients: self.gradients,
+            stopped: self.control.is_stopped(),
+        })
+    }
+}
