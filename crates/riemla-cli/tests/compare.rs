@@ -110,6 +110,6 @@ fn posteriors_with_other_priors_without_data_and_of_other_networks() {
     assert!(message.contains("at least 2"), "{message}");
     assert!(scratch.fails("compare loose").contains("--method"));
     assert!(scratch.fails("compare nowhere").contains("nowhere does not exist"));
-    assert!(scratch.fails("compare model loose --method la").contains("no posterior directory"));
+    assert!(scratch.fails("compare model loose --method la").contains("not a posterior directory"));
     assert!(scratch.fails("compare loose tight").contains("no draws yet"));
 }

@@ -44,7 +44,7 @@ fn draws_of_another_posterior_are_refused_with_what_changed() {
             "model",
             "train.csv",
             "--prior-precision 1 --subset last-layer",
-            &["uncertain_weights is [[0,13]] there"],
+            &["uncertain_weights was [[0,13]]"],
         ),
         ("model", "more.csv", "--prior-precision 1 --other-data", &["data.rows was 68, but is 81 now"]),
         ("second", "train.csv", fit, &["the trained weights differ"]),

@@ -54,7 +54,7 @@ fn a_log_and_a_set_name_everything_that_has_changed() {
             of(Origin { likelihood: Some(Likelihood::Gaussian { sigma_noise: 0.7 }), ..origin() }),
             "sigma_noise was 0.5, but is 0.7 now",
         ),
-        (of(Origin { uncertain_weights: vec![[1, DIM]], ..origin() }), "uncertain_weights is [[0,3]] there"),
+        (of(Origin { uncertain_weights: vec![[1, DIM]], ..origin() }), "uncertain_weights was [[0,3]]"),
         (data(FittedTo { rows: 29, ..fitted_to() }), "data.rows was 30, but is 29 now"),
         (data(FittedTo { data: other(), ..fitted_to() }), "the values of the training data differ"),
         (data(FittedTo { held_out: None, ..fitted_to() }), "the values of the held-out data differ"),

@@ -70,7 +70,7 @@ pub enum DataError {
         remedy: &'static str,
     },
     /// A download was interrupted. Nothing was left behind.
-    #[error("interrupted while downloading {url}; the incomplete file was removed")]
+    #[error("interrupted while downloading {url}; nothing was saved")]
     Interrupted {
         /// From where.
         url: String,

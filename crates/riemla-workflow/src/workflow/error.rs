@@ -17,7 +17,7 @@ pub enum WorkflowError {
     Unfit(String),
     /// More memory than there is.
     #[error(
-        "{what} needs about {}, but only {} of memory are free; {remedy}",
+        "{what} needs about {}, but only {} are available; {remedy}",
         super::memory::in_words(*needed),
         super::memory::in_words(*available)
     )]

@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(why(&ours, &[]), "unknown");
         for (mean, reason) in [
             (0.36, "it depends on the solver: 0.360 when solved accurately"),
-            (0.31, "unknown: 0.310 when solved properly"),
+            (0.31, "unknown: 0.310 when solved accurately"),
         ] {
             let solved = row("banana", MethodName::RiemLa, "nll", Setting::CONVERGED, mean);
             assert_eq!(why(&ours, &[solved]), reason);
