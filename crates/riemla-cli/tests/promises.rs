@@ -130,3 +130,37 @@ fn the_report_says_what_is_known_about_draws() {
         assert!(page.contains(words), "{words}");
     }
 }
+
+/// Rare and overlapping classes: with equal weights the rare one is hardly ever predicted.
+#[test]
+fn weights_of_classes_change_the_loss_and_stay_with_the_model() {
+    let scratch = common::scratch();
+    for (name, rows, seed) in [("train.csv", 600, 1), ("test.csv", 600, 2)] {
+        let data = riemla::data::toy::two_moons(rows, 0.8, seed).expect("data");
+        let labels = data.labels().expect("classes");
+        let mut text = String::from("x,y,kind\n");
+        for (i, (row, label)) in data.inputs().chunks(2).zip(labels).enumerate() {
+            if *label == 0 || i % 5 == 0 {
+                text += &format!("{},{},{}\n", row[0], row[1], ["usual", "rare"][*label]);
+            }
+        }
+        scratch.write(name, text);
+    }
+    let found = |options: &str| {
+        scratch.ok(&format!("train --data train.csv --hidden 8 {options} --out model --force"));
+        // The weights are those of the training: else the fit would be refused, or not at a minimum.
+        let fitted = scratch.run("fit model --data train.csv --force");
+        let message = common::text(&fitted.stderr);
+        assert!(fitted.status.success() && !message.contains("warning"), "{message}");
+        let (head, rows) = columns(&scratch.ok("predict posterior -m map --data test.csv --keep kind"));
+        let (truth, predicted) = (column(&head, &rows, "kind"), column(&head, &rows, "prediction"));
+        let hits = (0..rows.len()).filter(|i| truth[*i] == "rare" && predicted[*i] == "rare").count();
+        hits as f64 / truth.iter().filter(|kind| **kind == "rare").count() as f64
+    };
+    let (equal, balanced, named) =
+        (found(""), found("--class-weight balanced"), found("--class-weight rare=5"));
+    assert!(balanced > equal + 0.2 && named > equal + 0.2, "{equal} {balanced} {named}");
+    scratch.ok("sample posterior -n 2 --strength 0.1");
+    let message = scratch.fails("train --data train.csv --class-weight odd=2 --out other");
+    assert!(message.contains("no class odd") && message.contains("rare, usual"), "{message}");
+}

@@ -199,7 +199,7 @@ fn temperatures_and_strengths_need_enough_rows() {
         serde_json::from_str(&scratch.ok(&arguments)).expect("JSON")
     };
     let without = evaluate("");
-    assert_eq!(names(&without), ["map", "la", "lin-la"]);
+    assert_eq!(names(&without), ["map", "constant", "la", "lin-la"]);
     let notes = without["notes"].to_string();
     assert!(notes.contains("no temperature: 18 rows are held out, but at least 50"), "{notes}");
     // Rows that are hard to tell apart.
@@ -208,7 +208,10 @@ fn temperatures_and_strengths_need_enough_rows() {
     let rows = data.inputs().chunks(2).zip(labels);
     let row = |(x, label): (&[f64], &usize)| format!("{},{},{}\n", x[0], x[1], ["north", "south"][*label]);
     scratch.write("hard.csv", "x,y,kind\n".to_string() + &rows.map(row).collect::<String>());
-    assert_eq!(names(&evaluate("--validation hard.csv")), ["map", "map-temperature", "la", "lin-la"]);
+    assert_eq!(
+        names(&evaluate("--validation hard.csv")),
+        ["map", "constant", "map-temperature", "la", "lin-la"]
+    );
     // Rows that are far apart: all right.
     let easy: String = (0..60).map(|i| ["-0.5,1.2,north\n", "1.5,-0.7,south\n"][i % 2]).collect();
     scratch.write("easy.csv", format!("x,y,kind\n{easy}"));

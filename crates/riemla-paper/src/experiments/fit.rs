@@ -169,6 +169,7 @@ fn recorded(
     let mut gradient = vec![0.0; theta.len()];
     let value = loss.value_and_gradient(&theta, &mut gradient);
     let training = TrainingRecord {
+        class_weights: None,
         method,
         seed: Some(seed),
         samples: rows.train.len(),

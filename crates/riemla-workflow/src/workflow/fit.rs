@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig};
+use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::objective::{NetworkLoss, Objective as _, Prior};
 use riemla::posterior::{NEWTON_SHARE, Warning};
@@ -83,13 +84,28 @@ pub(super) enum KnownData {
 /// Reads data and compares them with those of the training.
 pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<String>) -> Result<KnownData> {
     let data = files.labelled(model, notes)?;
+    // As in training: the weights of the classes are part of the loss.
+    let weighted = |data: Dataset| match model
+        .training
+        .as_ref()
+        .and_then(|training| training.class_weights.as_deref())
+    {
+        Some(weights) => data.with_class_weights(weights),
+        None => Ok(data),
+    };
     let known = model.training.as_ref().and_then(|training| Some((training, training.data.as_ref()?)));
     let Some((training, digest)) = known else {
-        return Ok(KnownData::Unknown(TrainingData { train: data, validation: None }));
+        return Ok(KnownData::Unknown(TrainingData { train: weighted(data)?, validation: None }));
     };
     let parts = match &training.held_out {
         Some(held_out) => held_out.split(&data),
         None => Some(TrainingData { train: data.clone(), validation: None }),
+    };
+    let parts = match parts {
+        Some(TrainingData { train, validation }) => {
+            Some(TrainingData { train: weighted(train)?, validation })
+        }
+        None => None,
     };
     if let Some(parts) = parts.filter(|parts| Digest::of_data(&parts.train) == *digest) {
         return Ok(KnownData::Same(parts));
@@ -106,7 +122,7 @@ pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<St
         rows => format!(", and the {rows} rows that training held out cannot be told from the others"),
     };
     let difference = format!("{difference}{danger}");
-    Ok(KnownData::Other(TrainingData { train: data, validation: None }, difference))
+    Ok(KnownData::Other(TrainingData { train: weighted(data)?, validation: None }, difference))
 }
 
 /// The data of a fit; data that the model was not trained on only if that is asked for.

@@ -88,6 +88,7 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
         prior_precision: PriorPrecision::Scalar(config.prior_precision),
         encoding,
         training: Some(TrainingRecord {
+            class_weights: None,
             method: format!("imported from {}", path.display()),
             seed: None,
             samples: 0,

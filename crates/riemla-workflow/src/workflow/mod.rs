@@ -43,6 +43,6 @@ pub use sample::{
 pub use samplers::{ChainRecord, ChainSummary, Made};
 pub use take::{Kept, Taken};
 pub use train::{
-    AUTO_HIDDEN, Baseline, NetworkChoice, PartScores, Prepared, SearchCost, TrainConfig, Trained, Tried,
-    train, train_on,
+    AUTO_HIDDEN, Baseline, ClassWeight, NetworkChoice, PartScores, Prepared, SearchCost, TrainConfig,
+    Trained, Tried, train, train_on,
 };

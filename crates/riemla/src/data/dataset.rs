@@ -95,15 +95,33 @@ impl Dataset {
         Ok(Self { weights: Some(weights), ..self })
     }
 
-    /// Weights that give every class the same influence: N/(C·Nₖ) for samples of class k, of C classes that occur.
-    pub fn balanced_weights(&self) -> Result<Vec<f64>> {
-        let Some(labels) = self.labels() else {
-            return Err(Error::Unsupported("balanced weights are for classes, not for real targets".into()));
+    /// The same with a weight per class.
+    pub fn with_class_weights(self, weights: &[f64]) -> Result<Self> {
+        let weight = |label: &usize| match weights.get(*label) {
+            Some(weight) => Ok(*weight),
+            None => Err(Error::range("class of a sample", label, format!("below {}", weights.len()))),
         };
-        let mut counts = vec![0usize; labels.iter().max().map_or(0, |label| label + 1)];
-        labels.iter().for_each(|label| counts[*label] += 1);
+        let of_samples = self.class_labels()?.iter().map(weight).collect::<Result<_>>()?;
+        self.with_weights(of_samples)
+    }
+
+    /// Weights of the classes that give each the same influence: N/(C·Nₖ) for class k, of C classes that occur; 1 for
+    /// the others.
+    pub fn balanced_weights(&self, classes: usize) -> Result<Vec<f64>> {
+        let labels = self.class_labels()?;
+        let count = |k: usize| labels.iter().filter(|label| **label == k).count();
+        let counts: Vec<usize> = (0..classes).map(count).collect();
         let occurring = counts.iter().filter(|count| **count > 0).count();
-        Ok(labels.iter().map(|label| labels.len() as f64 / (occurring * counts[*label]) as f64).collect())
+        let weight = |count: &usize| match count {
+            0 => 1.0,
+            count => labels.len() as f64 / (occurring * count) as f64,
+        };
+        Ok(counts.iter().map(weight).collect())
+    }
+
+    fn class_labels(&self) -> Result<&[usize]> {
+        let real = || Error::Unsupported("weights of classes are not for real targets".into());
+        self.labels().ok_or_else(real)
     }
 
     /// The weights of the samples; none if all count once.
@@ -190,10 +208,14 @@ mod tests {
         assert!(data().with_weights(vec![1., -1., 1., 1.]).is_err());
         assert!(data().with_weights(vec![1., f64::NAN, 1., 1.]).is_err());
         // Two classes occur: 4/(2·3) and 4/(2·1).
-        assert_eq!(data().balanced_weights().unwrap(), [2. / 3., 2. / 3., 2., 2. / 3.]);
+        let balanced = data().balanced_weights(3).unwrap();
+        assert_eq!(balanced, [2. / 3., 1., 2.]);
+        let of_samples = data().with_class_weights(&balanced).unwrap();
+        assert_eq!(of_samples.weights(), Some(&[2. / 3., 2. / 3., 2., 2. / 3.][..]));
+        assert!(data().with_class_weights(&[1.0, 2.0]).is_err());
         let weighted = data().with_weights(vec![1., 2., 3., 4.]).unwrap();
         assert_eq!(weighted.select(&[3, 0]).unwrap().weights(), Some(&[4.0, 1.0][..]));
-        assert!(Dataset::regression(vec![1.0], 1, vec![1.0], 1).unwrap().balanced_weights().is_err());
+        assert!(Dataset::regression(vec![1.0], 1, vec![1.0], 1).unwrap().balanced_weights(1).is_err());
     }
 
     #[test]

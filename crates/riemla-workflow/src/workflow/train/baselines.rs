@@ -1,15 +1,13 @@
 //! What a constant and a linear model reach on the same rows, and what that says about the network.
 
-use riemla::data::{Dataset, Targets};
 use riemla::nn::{Activation, NetworkSpec};
-use riemla::predict::{ClassPrediction, Prediction, RegressionPrediction};
 use riemla_files::Encoding;
 use serde::Serialize;
 
 use super::PartScores;
 use super::candidates::mlp;
 use super::search::{Fitted, Run};
-use crate::scores::{Scorer, decoded_targets};
+use crate::scores::{Scorer, constant, decoded_targets};
 use crate::workflow::error::Result;
 use crate::workflow::predictor::decoded;
 

@@ -36,6 +36,8 @@ pub struct TrainConfig {
     pub network: NetworkChoice,
     /// Prior precision: by the evidence, or given.
     pub prior: PriorChoice,
+    /// Weights of the classes in the loss.
+    pub class_weight: ClassWeight,
     /// Share of the rows that is held out.
     pub validation: f64,
     /// Standardise the features.
@@ -44,6 +46,18 @@ pub struct TrainConfig {
     pub iterations: usize,
     /// Seed of the split and the initial weights.
     pub seed: u64,
+}
+
+/// How much the samples of a class count.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum ClassWeight {
+    /// Every sample once.
+    #[default]
+    Equal,
+    /// Every class the same, however few its samples.
+    Balanced,
+    /// Given by the names of the classes; 1 for the others.
+    Named(Vec<(String, f64)>),
 }
 
 /// Which network is trained.
@@ -66,6 +80,7 @@ impl TrainConfig {
             columns: ColumnChoices::default(),
             network: NetworkChoice::Auto(Activation::Tanh),
             prior: PriorChoice::Optimize,
+            class_weight: ClassWeight::Equal,
             validation: 0.15,
             standardize: true,
             iterations: 2000,
@@ -121,6 +136,7 @@ pub fn train_on(
     stop: &AtomicBool,
     watch: &dyn Watch,
 ) -> Result<Trained> {
+    let (prepared, class_weights) = prepare::weighted(prepared, &config.class_weight)?;
     let mut run = search::Run::new(config, &prepared, stop, watch)?;
     let candidates::Best { fitted, tried, linear } = run.best_network()?;
     let baselines = run.baselines(&fitted, linear)?;
@@ -142,6 +158,7 @@ pub fn train_on(
             iterations: cost.gradients,
             status: status(fitted.report.status).into(),
             data: Some(Digest::of_data(&prepared.data.train)),
+            class_weights,
             held_out: prepared.held_out,
         }),
         prepared.encoding,
