@@ -11,7 +11,7 @@ use crate::scores::{Scorer, constant, decoded_targets};
 use crate::workflow::error::Result;
 use crate::workflow::predictor::decoded;
 
-/// Nats per row between the two parts that count as far apart.
+/// Nats per row between the two parts, beyond those of the constant, that count as far apart.
 const FAR_APART: f64 = 0.3;
 
 /// A simple model for comparison.
@@ -83,7 +83,15 @@ pub(super) fn warnings(scores: &[PartScores], baselines: &[Baseline]) -> Vec<Str
             ));
         }
     }
-    if held_out - fitted > FAR_APART {
+    // Rows that are harder by chance are so for the constant, too.
+    let chance = match baselines.first().map(|constant| constant.scores.as_slice()) {
+        Some([train, validation]) => match (log_loss(train), log_loss(validation)) {
+            (Some((_, train)), Some((_, validation))) => (validation - train).max(0.0),
+            _ => 0.0,
+        },
+        _ => 0.0,
+    };
+    if held_out - fitted - chance > FAR_APART {
         warnings.push(format!(
             "the network does much worse on held-out rows than on those it was trained on ({name} {held_out:.3} \
              versus {fitted:.3}): it is surer of itself than it should be; draws (riemla fit, riemla sample) help, \
