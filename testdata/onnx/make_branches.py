@@ -160,7 +160,10 @@ def main():
                 strip(HERE / file)
         if name in ("named", "norms", "resnet"):
             files.append(f"{name}.safetensors")
-            save_file({key: value.contiguous() for key, value in model.state_dict().items()}, HERE / files[-1])
+            tensors = {key: value.contiguous() for key, value in model.state_dict().items()}
+            if name == "resnet":  # names that do not say the order: with numbers, as riemla's message proposes
+                tensors = {f"{i:04}.{key}": value for i, (key, value) in enumerate(tensors.items())}
+            save_file(tensors, HERE / files[-1])
         if name == "named":
             torch.save(model.state_dict(), HERE / "named.pt")
         cases[name] = case(files, x, outputs)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::words::{advice, list, supported_are};
+use crate::words::{advice, as_safetensors, few, list};
 
 /// What went wrong with a file.
 #[derive(Debug, thiserror::Error)]
@@ -243,7 +243,10 @@ pub enum Error {
         accepted: &'static str,
     },
     /// Tensors that do not fit what is needed: every mismatch.
-    #[error("{file}: {} of its tensors do not match the network: {}", problems.len(), problems.join("; "))]
+    #[error(
+        "{file}: its tensors do not match the network\n{}\n`riemla inspect {file}` lists its tensors",
+        few(problems)
+    )]
     Tensors {
         /// Which file.
         file: String,
@@ -251,7 +254,10 @@ pub enum Error {
         problems: Vec<String>,
     },
     /// A correct model that holds more than riemla has: every obstacle.
-    #[error("{file} cannot be imported: {}{}", problems.join("; "), supported_are(supported))]
+    #[error(
+        "{file} cannot be imported\n{}\n`riemla inspect {file}` lists all that is in the way and what can be imported",
+        few(problems)
+    )]
     Unsupported {
         /// Which file.
         file: String,
@@ -259,6 +265,17 @@ pub enum Error {
         problems: Vec<String>,
         /// What can be imported; empty if that does not matter.
         supported: &'static str,
+    },
+    /// A file of `torch.save`: a pickle, which could run any program when it is opened.
+    #[error(
+        "{file} is a pickle of PyTorch, which is not read: opening one can run any program. Convert it in Python:\n  \
+         import torch; from safetensors.torch import save_file\n  \
+         save_file(torch.load(\"{file}\", weights_only=True), \"{}\")  # of a whole model: its .state_dict()",
+        as_safetensors(file)
+    )]
+    Pickle {
+        /// Which file.
+        file: String,
     },
     /// JSON that is not JSON, or lacks or misspells a field.
     #[error("{file}, line {line}, column {column}: {message}")]

@@ -49,10 +49,20 @@ pub struct TensorFile {
     bytes: Vec<u8>,
 }
 
+/// Whether bytes are what `torch.save` writes: an archive, or a pickle of protocol 2 and above before version 1.6.
+/// Safetensors begin with the length of their header, whose eighth byte is 0.
+fn is_pickle(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04")
+        || (bytes.starts_with(b"\x80") && bytes.get(7).is_some_and(|byte| *byte != 0))
+}
+
 impl TensorFile {
     /// Reads a whole file of any program. If riemla wrote it, its checksum must be right.
     pub fn open(path: &Path) -> Result<Self> {
         let (file, bytes) = (name(path), read_file(path)?);
+        if is_pickle(&bytes) {
+            return Err(Error::Pickle { file });
+        }
         if checksum::tensors_are_whole(&bytes) == Some(false) {
             let remedy = "copy it again; if another program changed it, remove `checksum` from its metadata";
             checksum::check_tensors(&file, &bytes, remedy)?;

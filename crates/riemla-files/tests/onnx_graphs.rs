@@ -140,8 +140,10 @@ fn every_obstacle_is_named_at_once() {
         assert!(named.contains(word), "{word} in {named}");
     }
     assert!(!named.contains("NonMax"), "{named}");
-    let message = import(&bytes).unwrap_err().to_string();
-    assert!(message.contains("What can be imported: Gemm"), "{message}");
+    let error = import(&bytes).unwrap_err();
+    let message = error.to_string();
+    assert!(message.lines().count() == 3 && message.contains(" more\n"), "{message}");
+    assert!(matches!(error, Error::Unsupported { supported, .. } if supported.contains("Gemm")), "{message}");
 }
 
 /// Values of an imported network at one input.

@@ -22,8 +22,10 @@ A network description in TOML (input size, then the layers of torch.nn.Sequentia
   layers = [
     { type = \"linear\", outputs = 16 },
     { type = \"activation\", function = \"tanh\" },
+    { type = \"residual\", body = [{ type = \"linear\", outputs = 16 }] },
     { type = \"linear\", outputs = 3 },
   ]
+Tensors may have any names (fc1.weight): they are matched by shape, and by the numbers in their names.
 
 Save a PyTorch model with safetensors.torch.save_file(model.state_dict(), \"net.safetensors\") or \
 torch.onnx.export(model, (x,), \"net.onnx\"). Next: riemla fit model/ --data train.csv";
@@ -36,9 +38,10 @@ In Python: model.load_state_dict(safetensors.torch.load_file(\"net.safetensors\"
 
 /// Import a network trained with PyTorch or Keras as a model
 ///
-/// Reads ONNX (dense layers, convolutions, pooling, activations), or a PyTorch state dict in safetensors
-/// with a description of the network. Everything that cannot be imported is listed in one message. With
-/// --data the columns and classes of the training table become part of the model.
+/// Reads ONNX (dense layers, convolutions, pooling, normalisations, activations, residual connections), or a
+/// PyTorch state dict in safetensors with a description of the network. If something does not fit,
+/// `riemla inspect FILE` lists all of it.
+/// With --data the columns and classes of the training table become part of the model.
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_HELP)]
 pub struct Import {

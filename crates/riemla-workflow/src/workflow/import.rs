@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, PriorPrecision};
+use riemla_files::tensors::TensorFile;
 use riemla_files::{
     Encoding, EncodingOptions, Model, Task, TrainingRecord, import_onnx, import_state_dict, read_model_spec,
 };
@@ -53,13 +54,15 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
         }
         (Some(spec), false) => {
             let spec = read_model_spec(spec)?;
-            let theta = import_state_dict(path, &spec.network)?;
-            (spec.network, theta, spec.likelihood, Vec::new())
+            let found = import_state_dict(path, &spec.network)?;
+            (spec.network, found.theta, spec.likelihood, found.notes)
         }
         (None, false) => {
+            // Perhaps it is none: that would be the first thing to say.
+            TensorFile::open(path)?.list()?;
             return Err(WorkflowError::unfit(format!(
-                "{}: a state dict contains only weights; describe the network in a file and give it with \
-                 --network (docs/formats.md shows one)",
+                "{0}: a state dict contains only weights; describe the network in a file and give it with --network\n  \
+                 `riemla import --help` shows such a file\n  `riemla inspect {0}` lists the tensors",
                 path.display()
             )));
         }
