@@ -1,0 +1,55 @@
+//! Predictions as dictionaries of arrays.
+
+use std::borrow::Cow;
+
+use numpy::PyUntypedArrayMethods as _;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use riemla::predict::Prediction;
+
+use crate::arrays::{Numbers, flat, row_major, shape_error, shaped};
+
+/// Rows of weights, without a copy where the array allows it.
+pub struct Weights<'a> {
+    values: Cow<'a, [f64]>,
+    dim: usize,
+}
+
+impl<'a> Weights<'a> {
+    /// Of an array draws × weights.
+    pub fn new(theta: &'a Numbers<'_>, dim: usize) -> PyResult<Self> {
+        match theta.shape() {
+            [draws, k] if *k == dim && *draws > 0 => {}
+            shape => return Err(shape_error("theta", &format!("(draws, {dim})"), shape)),
+        }
+        let values = theta.as_slice().map_or_else(|_| row_major(theta).into(), Cow::Borrowed);
+        Ok(Self { values, dim })
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> Vec<&[f64]> {
+        self.values.chunks_exact(self.dim).collect()
+    }
+}
+
+/// Class probabilities with entropies, or means with variances.
+pub fn dictionary(py: Python<'_>, prediction: Prediction) -> PyResult<Bound<'_, PyDict>> {
+    let result = PyDict::new(py);
+    match prediction {
+        Prediction::Classes(p) => {
+            let rows = p.entropy.len();
+            result.set_item("probabilities", shaped(py, p.probabilities, &[rows, p.classes])?)?;
+            result.set_item("total", flat(py, p.entropy))?;
+            result.set_item("aleatoric", p.aleatoric.map(|values| flat(py, values)))?;
+            result.set_item("epistemic", p.epistemic.map(|values| flat(py, values)))?;
+        }
+        Prediction::Values(p) => {
+            let shape = [p.mean.len() / p.outputs.max(1), p.outputs];
+            result.set_item("total", shaped(py, p.variance(), &shape)?)?;
+            result.set_item("mean", shaped(py, p.mean, &shape)?)?;
+            result.set_item("aleatoric", shaped(py, p.aleatoric_variance, &shape)?)?;
+            result.set_item("epistemic", shaped(py, p.epistemic_variance, &shape)?)?;
+        }
+    }
+    Ok(result)
+}
