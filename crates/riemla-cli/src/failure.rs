@@ -3,8 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use riemla_lab::demo::{DemoError, OutputError};
-use riemla_lab::workflow::WorkflowError;
+use riemla_workflow::demo::{DemoError, OutputError};
+use riemla_workflow::workflow::WorkflowError;
 
 use crate::{FAILED, INTERRUPTED};
 

@@ -1,25 +1,14 @@
-//! The command `riemla`: arguments to typed settings, settings to the lab, results to the user.
+//! The command `riemla`: arguments to typed settings, settings to the workflow, results to the user.
 
-mod arguments;
 mod commands;
-mod failure;
-mod interrupt;
-mod output;
-mod progress;
 
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-
-use arguments::{Arguments, Command};
-use failure::Failure;
-
-/// Documented in `riemla --help`; 2 is clap's for mistakes in the arguments.
-pub(crate) const FAILED: u8 = 1;
-pub(crate) const INTERRUPTED: u8 = 130;
+use commands::arguments::{Arguments, Command};
+use riemla_cli::{arguments, failure};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::read();
+    let arguments: Arguments = arguments::read();
     match run(&arguments) {
         Ok(code) => code,
         Err(error) => failure::show(&error),
@@ -27,13 +16,9 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(threads) = arguments.threads {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build_global()
-            .context(Failure::new("cannot start the threads", "ask for fewer with --threads"))?;
-    }
-    let quiet = arguments.quiet;
+    let common = &arguments.common;
+    common.start_threads()?;
+    let quiet = common.quiet;
     match &arguments.command {
         Command::Demo(demo) => commands::demo::run(demo, quiet),
         Command::Train(train) => commands::train::run(train, quiet),
@@ -47,7 +32,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Command::Inspect(inspect) => commands::inspect::run(inspect),
         Command::Completions(completions) => commands::shell::completions(completions),
         Command::Man(man) => commands::shell::man(man),
-        Command::Data(data) => commands::data::run(data, quiet),
-        Command::Reproduce(reproduce) => commands::reproduce::run(reproduce, quiet),
+        Command::Data(data) => commands::paper::run("data", &data.arguments, common),
+        Command::Reproduce(reproduce) => commands::paper::run("reproduce", &reproduce.arguments, common),
     }
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use riemla_lab::watch::Watch;
+use riemla_workflow::watch::Watch;
 
 /// One line that shows the stage under way.
 pub struct Bar {

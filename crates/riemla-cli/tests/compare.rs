@@ -2,7 +2,6 @@
 
 mod common;
 
-use common::Scratch;
 use serde_json::Value;
 
 fn json(text: &str) -> Value {
@@ -15,7 +14,7 @@ fn number(value: &Value) -> f64 {
 
 #[test]
 fn two_sets_of_one_posterior() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     scratch.ok("sample posterior -n 40 --metric loss --strength 3 --seed 5");
     scratch.ok("sample posterior -m la -n 60");
@@ -48,7 +47,7 @@ fn two_sets_of_one_posterior() {
 
 #[test]
 fn sets_of_one_kind_differ_by_chance_only() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     scratch.ok("sample posterior -n 40 --metric loss --strength 3 --seed 5");
     scratch.ok("sample posterior -m la -n 60");
@@ -77,7 +76,7 @@ fn sets_of_one_kind_differ_by_chance_only() {
 
 #[test]
 fn posteriors_with_other_priors_without_data_and_of_other_networks() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.sine();
     scratch.ok("train --data train.csv --target price --task regression --hidden 6 --out model");
     scratch.ok("fit model --data train.csv --prior-precision 1 --out loose");

@@ -5,13 +5,13 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Scratch, text};
+use common::text;
 
 #[test]
 fn the_commands_of_the_guide_work() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let guide = std::fs::read_to_string(root.join("docs/guide.md")).expect("docs/guide.md is there");
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     for entry in std::fs::read_dir(root.join("docs/guide")).expect("docs/guide is there") {
         let entry = entry.expect("lists");
         std::fs::copy(entry.path(), scratch.join(&entry.file_name().to_string_lossy())).expect("copies");

@@ -6,8 +6,6 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::Scratch;
-
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("makes");
     for entry in fs::read_dir(from).expect("lists").map(|entry| entry.expect("an entry")) {
@@ -22,7 +20,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn draws_of_another_posterior_are_refused_with_what_changed() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.sine();
     scratch.ok("train --data train.csv --target price --task regression --hidden 4 --out model");
     scratch.ok("train --data train.csv --target price --task regression --hidden 4 --seed 2 --out second");
@@ -80,7 +78,7 @@ fn draws_of_another_posterior_are_refused_with_what_changed() {
 
 #[test]
 fn draws_with_other_settings_are_refused_with_what_changed() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     scratch.ok("sample posterior -n 2");
     for (options, part) in [
@@ -114,7 +112,7 @@ fn draws_with_other_settings_are_refused_with_what_changed() {
 
 #[test]
 fn data_that_the_model_or_posterior_does_not_know_are_refused() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.moons();
     scratch.ok("train --data train.csv --hidden 4 --out model");
     scratch.ok("train --data train.csv --hidden 4 --validation 0 --out all");
@@ -162,34 +160,4 @@ fn data_that_the_model_or_posterior_does_not_know_are_refused() {
         message.contains("no minimum") && message.contains("data that the model was trained on"),
         "{message}"
     );
-}
-
-#[test]
-fn fits_and_strengths_of_experiments_have_a_key() {
-    let scratch = Scratch::new();
-    let run = "reproduce pinwheel --quick --preset calibrated --seeds 1 --prior optimized --out r --samples";
-    scratch.ok(&format!("{run} 2"));
-    let place = "r/samples/pinwheel/seed-0/optimized/calibrated";
-    // Of another seed: the same names, other weights.
-    scratch
-        .ok("reproduce pinwheel --quick --preset calibrated --seeds 2 --prior optimized --samples 2 --out s");
-    let other = "s/samples/pinwheel/seed-1/optimized/calibrated";
-    for (file, part) in [
-        ("riem-la.strength.json".to_string(), "the trained weights differ"),
-        ("riem-la/samples.json".to_string(), "another set"),
-    ] {
-        let whole = scratch.bytes(&format!("{place}/{file}"));
-        fs::copy(scratch.join(&format!("{other}/{file}")), scratch.join(&format!("{place}/{file}")))
-            .expect("copies");
-        let message = scratch.fails(&format!("{run} 3 --resume -q"));
-        assert!(message.contains(part), "{file}: {message}");
-        scratch.write(&format!("{place}/{file}"), whole);
-    }
-    let own = scratch.bytes("r/fits/pinwheel/seed-0.json");
-    fs::copy(scratch.join("s/fits/pinwheel/seed-1.json"), scratch.join("r/fits/pinwheel/seed-0.json"))
-        .expect("copies");
-    let message = scratch.fails(&format!("{run} 3 --resume -q"));
-    assert!(message.contains("seed is 1 there, but 0 now"), "{message}");
-    scratch.write("r/fits/pinwheel/seed-0.json", own);
-    scratch.ok(&format!("{run} 3 --resume -q"));
 }

@@ -22,7 +22,7 @@ fn assert_same_sets(scratch: &Scratch, one: &str, other: &str) {
 
 #[test]
 fn chains_are_drawn_judged_and_used() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     let nuts = "sample posterior -m nuts --warmup 100";
     let sampled = json(&scratch.ok(&format!("{nuts} -n 121 --json")));
@@ -59,7 +59,7 @@ fn chains_are_drawn_judged_and_used() {
 
 #[test]
 fn baselines_depend_on_seed_and_number_alone() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     for method in ["swag", "ensemble"] {
         let sample = format!("sample posterior -m {method} --seed 3");
@@ -83,7 +83,7 @@ fn baselines_depend_on_seed_and_number_alone() {
 
 #[test]
 fn the_last_layer_alone_is_sampled_predicted_and_evaluated() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.moons();
     scratch.ok("train --data train.csv --hidden 8 --out model");
     scratch.ok("fit model --data train.csv --subset last-layer");
@@ -107,7 +107,7 @@ fn the_last_layer_alone_is_sampled_predicted_and_evaluated() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     for (options, part) in [
         ("-m nuts --max-weights 41", "--max-weights 42"),

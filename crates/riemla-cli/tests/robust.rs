@@ -10,7 +10,7 @@ use common::{Scratch, text};
 
 #[test]
 fn bad_tables_are_named_with_line_and_column() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     for (name, content, parts) in [
         ("ragged.csv", "a,b\n1,x\n2\n", &["ragged.csv", "line 3", "1 fields"][..]),
         ("empty.csv", "", &["empty.csv", "empty"]),
@@ -37,7 +37,7 @@ fn bad_tables_are_named_with_line_and_column() {
 
 #[test]
 fn data_that_do_not_fit_a_model_are_refused() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     for (content, parts) in [
         ("x,kind\n1,north\n", &["missing column `y`"][..]),
@@ -61,7 +61,7 @@ fn data_that_do_not_fit_a_model_are_refused() {
 
 #[test]
 fn damaged_files_are_no_panic() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     scratch.ok("sample posterior -n 2 --strength 0.1");
     for name in
@@ -84,7 +84,7 @@ fn damaged_files_are_no_panic() {
 
 #[test]
 fn what_is_there_is_replaced_only_when_told() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.moons();
     scratch.ok("train --data train.csv --hidden 3 --out model");
     let message = scratch.fails("train --data train.csv --hidden 4 --out model");
@@ -100,7 +100,7 @@ fn what_is_there_is_replaced_only_when_told() {
 
 #[test]
 fn too_little_memory_is_told_before_it_is_taken() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.moons();
     scratch.ok("train --data train.csv --hidden 40 --out model");
     let message = scratch.fails("fit model --data train.csv --memory 800k --out p");
@@ -111,7 +111,7 @@ fn too_little_memory_is_told_before_it_is_taken() {
 
 #[test]
 fn a_budget_ends_the_draws_and_keeps_them() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     let output = scratch.run("sample posterior -n 1000000 --strength 0.5 --seconds 1");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -159,7 +159,7 @@ fn kill_at(scratch: &Scratch, sample: &str, sizes: [u64; 3]) -> usize {
 #[cfg(unix)]
 #[test]
 fn a_killed_run_goes_on_with_the_same_bits() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     kill_at(&scratch, "sample posterior -n 40 --strength 0.4 --seed 5", [1, 3000, 9000]);
 }
@@ -167,7 +167,7 @@ fn a_killed_run_goes_on_with_the_same_bits() {
 #[cfg(unix)]
 #[test]
 fn killed_chains_go_on_with_the_same_bits() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     let halved = kill_at(&scratch, "sample posterior -m nuts --warmup 50 -n 400", [1, 20_000, 40_000]);
     assert!(halved > 0, "no kill came between the first draw and the last");
@@ -176,7 +176,7 @@ fn killed_chains_go_on_with_the_same_bits() {
 #[cfg(unix)]
 #[test]
 fn a_killed_fit_leaves_a_whole_posterior_or_none() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.moons();
     scratch.ok("train --data train.csv --hidden 30 --out model");
     let (mut whole, mut none) = (0, 0);
@@ -213,7 +213,7 @@ fn limited(scratch: &Scratch, blocks: u64, arguments: &str) -> std::process::Out
 #[cfg(unix)]
 #[test]
 fn a_full_disk_loses_nothing_that_was_there() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     scratch.ok("sample posterior -n 5 --strength 0.1");
     let before = scratch.bytes("posterior/samples/riem-la/samples.safetensors");
@@ -234,7 +234,7 @@ fn a_full_disk_loses_nothing_that_was_there() {
 #[cfg(unix)]
 #[test]
 fn a_disk_that_fills_up_while_drawing_keeps_the_draws_for_the_next_run() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     scratch.ok("sample posterior -n 40 --strength 0.1 --name whole");
     let log = scratch.join("posterior/samples/full/draws.log");
@@ -283,7 +283,7 @@ fn wait_for(child: &mut std::process::Child, file: &std::path::Path, bytes: u64)
 #[cfg(unix)]
 #[test]
 fn ctrl_c_and_sigterm_keep_the_draws_and_the_same_command_goes_on() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     for signal in ["-INT", "-TERM"] {
         let mut child = scratch
@@ -308,7 +308,7 @@ fn ctrl_c_and_sigterm_keep_the_draws_and_the_same_command_goes_on() {
 #[cfg(unix)]
 #[test]
 fn a_run_under_nohup_outlives_its_terminal() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     let program = env!("CARGO_BIN_EXE_riemla");
     let script = format!("trap '' HUP; exec {program} sample posterior -n 60 --strength 0.5");
@@ -328,7 +328,7 @@ fn a_run_under_nohup_outlives_its_terminal() {
 #[cfg(unix)]
 #[test]
 fn a_search_that_is_ended_says_what_is_kept_and_goes_on() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     // So many rows that the search takes seconds: the signal must come before its end.
     let data = riemla::data::toy::two_moons(6000, 0.25, 1).expect("data");
     let rows = data.inputs().chunks(2).zip(data.labels().expect("classes"));
@@ -382,7 +382,7 @@ fn on_a_terminal(scratch: &Scratch, arguments: &str) -> String {
 #[cfg(target_os = "linux")]
 #[test]
 fn how_long_a_search_takes_is_told_to_those_who_wait() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     let estimate = "the search for the strength takes about";
     let shown = on_a_terminal(&scratch, "sample posterior -n 2");

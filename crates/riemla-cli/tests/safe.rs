@@ -2,41 +2,9 @@
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 
 use common::{Scratch, text};
-
-/// All files below a directory with their contents; links by their targets.
-fn content(directory: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut todo = vec![directory.to_path_buf()];
-    while let Some(place) = todo.pop() {
-        for entry in fs::read_dir(&place).expect("lists").map(|entry| entry.expect("an entry")) {
-            let (path, kind) = (entry.path(), entry.file_type().expect("a type"));
-            let name = path.strip_prefix(directory).expect("inside").display().to_string();
-            if kind.is_dir() {
-                todo.push(path);
-            } else if kind.is_symlink() {
-                found.insert(name, fs::read_link(&path).expect("a link").display().to_string().into_bytes());
-            } else {
-                found.insert(name, fs::read(&path).expect("reads"));
-            }
-        }
-    }
-    found
-}
-
-/// Runs what must be refused: the message has these parts, and not a byte has changed.
-fn refused(scratch: &Scratch, arguments: &str, parts: &[&str]) {
-    let before = content(scratch.path());
-    let message = scratch.fails(arguments);
-    parts.iter().for_each(|part| assert!(message.contains(part), "{arguments}: {part}: {message}"));
-    let after = content(scratch.path());
-    assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>(), "{arguments}");
-    assert!(before == after, "{arguments}: a file has changed");
-}
 
 /// A table and a network in a directory with other files.
 fn precious(scratch: &Scratch) {
@@ -50,7 +18,7 @@ fn precious(scratch: &Scratch) {
 
 #[test]
 fn directories_of_other_people_are_never_replaced() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     precious(&scratch);
     scratch.ok("train --data train.csv --hidden 3 --out model");
     scratch.ok("export model --out net.safetensors");
@@ -69,20 +37,20 @@ fn directories_of_other_people_are_never_replaced() {
         for force in ["", "--force"] {
             let parts = ["precious", "nothing was touched", "--out"];
             let parts = if command.contains("precious") { &["precious", "is an input"][..] } else { &parts };
-            refused(&scratch, &format!("{command} --out precious {force}"), parts);
-            refused(&scratch, &format!("{command} --out / {force}"), &["/", "name of its own"]);
-            refused(&scratch, &format!("{command} --out . {force}"), &["name of its own"]);
-            refused(&scratch, &format!("{command} --out net.toml {force}"), &["net.toml", "not a directory"]);
+            scratch.refuses(&format!("{command} --out precious {force}"), parts);
+            scratch.refuses(&format!("{command} --out / {force}"), &["/", "name of its own"]);
+            scratch.refuses(&format!("{command} --out . {force}"), &["name of its own"]);
+            scratch.refuses(&format!("{command} --out net.toml {force}"), &["net.toml", "not a directory"]);
         }
     }
-    refused(&scratch, "fit model --data train.csv --out model --force", &["model", "is an input"]);
+    scratch.refuses("fit model --data train.csv --out model --force", &["model", "is an input"]);
     // A model of riemla's with one other file in it, wherever it is.
     scratch.ok("fit model --data train.csv --out p");
     scratch.ok("sample p -m la -n 3");
     for place in ["p/notes.txt", "p/samples/notes.txt", "p/samples/la/notes.txt"] {
         scratch.write(place, "mine");
         let name = place.strip_prefix("p/").expect("in p");
-        refused(&scratch, "fit model --data train.csv --out p --force", &[name, "did not write"]);
+        scratch.refuses("fit model --data train.csv --out p --force", &[name, "did not write"]);
         fs::remove_file(scratch.join(place)).expect("removes");
     }
     scratch.ok("fit model --data train.csv --out p --force");
@@ -91,12 +59,12 @@ fn directories_of_other_people_are_never_replaced() {
     fs::create_dir(scratch.join("other")).expect("makes");
     scratch.write("other/model.json", "{\"name\": \"a network\"}");
     scratch.write("other/weights.safetensors", "numbers");
-    refused(&scratch, "train --data train.csv --out other --force", &["model.json", "did not write"]);
+    scratch.refuses("train --data train.csv --out other --force", &["model.json", "did not write"]);
 }
 
 #[test]
 fn every_set_of_draws_is_recognised_as_ours() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     scratch.ok("sample posterior -n 3 --strength auto");
     scratch.ok("sample posterior -m nuts --warmup 50 -n 8");
@@ -111,7 +79,7 @@ fn every_set_of_draws_is_recognised_as_ours() {
 
 #[test]
 fn files_are_replaced_only_if_they_are_ours_or_when_told_and_inputs_never() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     scratch.ok("sample posterior -m la -n 3");
     let commands = [
@@ -125,19 +93,16 @@ fn files_are_replaced_only_if_they_are_ours_or_when_told_and_inputs_never() {
             if command.starts_with("export") && input == "test.csv" {
                 continue;
             }
-            refused(
-                &scratch,
-                &format!("{command} {option} {input} --force"),
-                &[input, "input of this command"],
-            );
+            scratch
+                .refuses(&format!("{command} {option} {input} --force"), &[input, "input of this command"]);
         }
-        refused(&scratch, &format!("{command} {option} model --force"), &["model", "is a directory"]);
+        scratch.refuses(&format!("{command} {option} model --force"), &["model", "is a directory"]);
         scratch.write("mine.txt", "something of mine");
-        refused(&scratch, &format!("{command} {option} mine.txt"), &["mine.txt already exists", "--force"]);
+        scratch.refuses(&format!("{command} {option} mine.txt"), &["mine.txt already exists", "--force"]);
         scratch.ok(&format!("{command} {option} mine.txt --force"));
         assert_ne!(scratch.bytes("mine.txt"), b"something of mine");
         if command.starts_with("export") {
-            refused(&scratch, &format!("{command} {option} mine.txt"), &["already exists"]);
+            scratch.refuses(&format!("{command} {option} mine.txt"), &["already exists"]);
         } else {
             scratch.ok(&format!("{command} {option} mine.txt"));
         }
@@ -147,18 +112,15 @@ fn files_are_replaced_only_if_they_are_ours_or_when_told_and_inputs_never() {
         assert_eq!(again.status.code(), Some(if command.starts_with("export") { 1 } else { 0 }));
         fs::remove_file(scratch.join("posterior/result")).expect("removes");
     }
-    refused(
-        &scratch,
-        "evaluate posterior --data train.csv --ood test.csv --report test.csv --force",
-        &["input"],
-    );
+    scratch
+        .refuses("evaluate posterior --data train.csv --ood test.csv --report test.csv --force", &["input"]);
 }
 
 #[cfg(unix)]
 #[test]
 fn links_are_neither_replaced_nor_followed() {
     use std::os::unix::fs::symlink;
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     scratch.ok("train --data train.csv --hidden 3 --out real");
     scratch.write("mine.txt", "something of mine");
@@ -167,74 +129,54 @@ fn links_are_neither_replaced_nor_followed() {
     symlink("nowhere", scratch.join("dangling")).expect("links");
     for out in ["link", "link/", "dangling", "file-link"] {
         for force in ["", "--force"] {
-            refused(&scratch, &format!("train --data train.csv --out {out} {force}"), &["is a link to"]);
-            refused(&scratch, &format!("fit model --data train.csv --out {out} {force}"), &["is a link to"]);
+            scratch.refuses(&format!("train --data train.csv --out {out} {force}"), &["is a link to"]);
+            scratch.refuses(&format!("fit model --data train.csv --out {out} {force}"), &["is a link to"]);
         }
     }
     for out in ["file-link", "dangling"] {
-        refused(&scratch, &format!("export model --out {out} --force"), &["is a link to"]);
-        refused(
-            &scratch,
+        scratch.refuses(&format!("export model --out {out} --force"), &["is a link to"]);
+        scratch.refuses(
             &format!("predict posterior --data test.csv -m la --out {out} --force"),
             &["is a link to"],
         );
         let evaluate = "evaluate posterior --data test.csv --resamples 5 --report";
-        refused(&scratch, &format!("{evaluate} {out} --force"), &["is a link to"]);
+        scratch.refuses(&format!("{evaluate} {out} --force"), &["is a link to"]);
     }
     // An input that is reached through a link is an input all the same.
     fs::create_dir(scratch.join("data")).expect("makes");
     fs::rename(scratch.join("train.csv"), scratch.join("data/weights.safetensors")).expect("moves");
     fs::copy(scratch.join("real/model.json"), scratch.join("data/model.json")).expect("copies");
     symlink("data/weights.safetensors", scratch.join("train.csv")).expect("links");
-    refused(&scratch, "train --data train.csv --out data --force", &["is an input"]);
+    scratch.refuses("train --data train.csv --out data --force", &["is an input"]);
     // A link inside of a directory that is ours is not.
     symlink("../mine.txt", scratch.join("real/weights.safetensors.bak")).expect("links");
-    refused(&scratch, "train --data test.csv --out real --force", &["weights.safetensors.bak"]);
+    scratch.refuses("train --data test.csv --out real --force", &["weights.safetensors.bak"]);
     let output = scratch.run("evaluate posterior --data test.csv --resamples 5 --report /dev/null --force");
     assert!(text(&output.stderr).contains("no regular file"), "{}", text(&output.stderr));
 }
 
 #[test]
 fn a_demonstration_and_a_manual_replace_only_their_own_files() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     fs::create_dir(scratch.join("d")).expect("makes");
     scratch.write("d/report.html", "something of mine");
-    refused(&scratch, "demo --samples 1 --out d", &["report.html", "--force"]);
+    scratch.refuses("demo --samples 1 --out d", &["report.html", "--force"]);
     scratch.write("d/results.json", "{\"mine\": 1}");
-    refused(&scratch, "demo --samples 1 --out d", &["results.json", "--force"]);
+    scratch.refuses("demo --samples 1 --out d", &["results.json", "--force"]);
     scratch.ok("demo --samples 1 --out d --force");
     scratch.ok("demo --samples 1 --out d");
     scratch.ok("man --out m");
     scratch.ok("man --out m");
     scratch.write("m/riemla-fit.1", "something of mine");
-    refused(&scratch, "man --out m", &["riemla-fit.1", "already exists"]);
+    scratch.refuses("man --out m", &["riemla-fit.1", "already exists"]);
     scratch.ok("man --out m --force");
     assert!(scratch.read("m/riemla-fit.1").contains(".TH riemla-fit"));
-}
-
-#[test]
-fn results_are_continued_only_where_a_run_began_them() {
-    let scratch = Scratch::new();
-    fs::create_dir(scratch.join("d")).expect("makes");
-    scratch.write("d/results.csv", "something of mine");
-    scratch.write("d/report.html", "something of mine");
-    for resume in ["", "--resume"] {
-        refused(&scratch, &format!("reproduce banana --quick --out d {resume}"), &["did not write", "--out"]);
-        refused(&scratch, &format!("reproduce truth --quick --out d {resume}"), &["did not write", "--out"]);
-    }
-    refused(&scratch, "reproduce report d", &["report.html", "move it elsewhere"]);
-    // A file of an experiment is not replaced by the copy that is kept of it.
-    fs::create_dir_all(scratch.join("r/experiments")).expect("makes");
-    scratch.write("r/riemla.json", "{\"format_version\": 1, \"riemla_version\": \"0.1.0\"}");
-    scratch.write("r/experiments/mine.toml", include_str!("../../riemla-lab/experiments/banana.toml"));
-    let message = scratch.fails("reproduce r/experiments/mine.toml --quick --out r --resume");
-    assert!(message.contains("mine.toml is in r") && message.contains("copy it elsewhere"), "{message}");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_posterior_that_is_drawn_from_is_not_replaced() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     let mut child = scratch
         .riemla("sample posterior -n 1000000 --strength 0.5")

@@ -28,7 +28,7 @@ fn colored(scratch: &Scratch, name: &str, rows: usize, entry: impl Fn(usize, &st
 
 #[test]
 fn a_column_of_numbers_with_an_odd_entry_is_refused_by_name() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.moons();
     let mut lines: Vec<String> = scratch.read("train.csv").lines().map(str::to_string).collect();
     lines[4] = "0.5,0x10,north".into();
@@ -50,7 +50,7 @@ fn a_column_of_numbers_with_an_odd_entry_is_refused_by_name() {
 
 #[test]
 fn files_of_spreadsheets_give_the_same_model() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.moons();
     for name in ["train", "test"] {
         let plain = scratch.read(&format!("{name}.csv"));
@@ -90,7 +90,7 @@ fn files_of_spreadsheets_give_the_same_model() {
 
 #[test]
 fn missing_values_are_treated_as_in_training() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     let gap = |i: usize, cell: &str| if i % 10 == 7 { String::new() } else { cell.to_string() };
     colored(&scratch, "train.csv", 100, gap);
     let message = scratch.fails("train --data train.csv --hidden 3 --out model");
@@ -122,7 +122,7 @@ fn missing_values_are_treated_as_in_training() {
 
 #[test]
 fn categories_of_any_number_are_trained_on_and_unknown_ones_predicted() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     colored(&scratch, "train.csv", 150, |i, cell| match cell {
         "red" | "green" | "blue" => format!("name{}", i % 140),
         number => number.into(),
@@ -148,7 +148,7 @@ fn categories_of_any_number_are_trained_on_and_unknown_ones_predicted() {
 
 #[test]
 fn predictions_are_written_as_json_lines() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     let (head, rows) = columns(&scratch.ok("predict posterior --method la --data test.csv --keep kind,x"));
     let printed = scratch.ok("predict posterior --method la --data test.csv --keep kind,x --format jsonl");
@@ -174,7 +174,7 @@ fn predictions_are_written_as_json_lines() {
 
 #[test]
 fn what_is_there_is_listed_and_the_limit_of_sizes_can_be_raised() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     scratch.write("other.csv", "length,width\n1,2\n");
     let message = scratch.fails("predict posterior --method map --data other.csv");
@@ -188,7 +188,7 @@ fn what_is_there_is_listed_and_the_limit_of_sizes_can_be_raised() {
 
 #[test]
 fn temperatures_and_strengths_need_enough_rows() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     let names = |evaluation: &Value| {
         let methods = evaluation["methods"].as_array().expect("a list").iter();

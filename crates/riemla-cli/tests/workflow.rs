@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Scratch, columns, text};
+use common::{columns, text};
 use serde_json::Value;
 
 fn json(text: &str) -> Value {
@@ -11,7 +11,7 @@ fn json(text: &str) -> Value {
 
 #[test]
 fn from_a_table_to_calibrated_classes() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.moons();
     let printed = scratch.ok("train --data train.csv --target kind --hidden 10 --out model");
     assert!(printed.contains("validation") && printed.contains("accuracy"), "{printed}");
@@ -55,7 +55,7 @@ fn from_a_table_to_calibrated_classes() {
 
 #[test]
 fn from_a_table_to_intervals_of_numbers() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.sine();
     scratch.ok("train --data train.csv --target price --task regression --hidden 10 --out model");
     scratch.ok("fit model --data train.csv --prior-precision per-layer");
@@ -78,7 +78,7 @@ fn from_a_table_to_intervals_of_numbers() {
 
 #[test]
 fn every_structure_and_subset_can_be_saved_sampled_and_used() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.moons();
     scratch.ok("train --data train.csv --hidden 6 --out model");
     for (i, options) in [
@@ -104,7 +104,7 @@ fn every_structure_and_subset_can_be_saved_sampled_and_used() {
 
 #[test]
 fn images_with_a_network_from_a_file() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     let mut images = vec![0, 0, 8, 3, 0, 0, 0, 60, 0, 0, 0, 6, 0, 0, 0, 6];
     let mut labels = vec![0, 0, 8, 1, 0, 0, 0, 60];
     for item in 0..60u32 {
@@ -142,7 +142,7 @@ fn images_with_a_network_from_a_file() {
 
 #[test]
 fn an_imported_network_is_the_same_and_goes_back() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.moons();
     scratch.ok("train --data train.csv --hidden 5 --no-standardize --out model");
     scratch.ok("export model --out net.safetensors");
@@ -204,7 +204,7 @@ fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 
 #[test]
 fn tables_come_from_pipes_and_predictions_go_into_them() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     let input = std::fs::File::open(scratch.join("test.csv")).expect("opens");
     let output =
@@ -229,7 +229,7 @@ fn tables_come_from_pipes_and_predictions_go_into_them() {
 
 #[test]
 fn inspect_tells_what_each_thing_is() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     scratch.ok("sample posterior -n 2 --strength 0.1");
     scratch.ok("export model --out net.safetensors");
@@ -251,7 +251,7 @@ fn inspect_tells_what_each_thing_is() {
 
 #[test]
 fn completions_and_manual_pages_come_from_the_arguments() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(scratch.ok(&format!("completions {shell}")).contains("evaluate"), "{shell}");
     }
@@ -262,7 +262,7 @@ fn completions_and_manual_pages_come_from_the_arguments() {
 
 #[test]
 fn every_command_has_a_help_with_an_example() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     let help = scratch.ok("--help");
     for command in [
         "demo",
@@ -289,7 +289,7 @@ fn every_command_has_a_help_with_an_example() {
 #[test]
 fn the_uci_files_just_work() {
     let Some(directory) = riemla_repository::data_directory("UCI files by the commands") else { return };
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     for (name, least) in [
         ("vehicle", 0.7),
         ("glass", 0.5),
@@ -314,7 +314,7 @@ fn the_uci_files_just_work() {
 
 #[test]
 fn every_metric_can_be_chosen_and_only_those_with_a_strength_take_one() {
-    let scratch = Scratch::new();
+    let scratch = common::scratch();
     scratch.posterior();
     for (options, strength) in [
         ("--metric fisher", false),

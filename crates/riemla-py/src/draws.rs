@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use riemla::posterior::Draw;
-use riemla_lab::workflow::{DrawCells, DrawTable, Taken};
+use riemla_workflow::workflow::{DrawCells, DrawTable, Taken};
 
 use crate::arrays::{flat, shaped};
 use crate::settings;

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use riemla_lab::workflow::WorkflowError;
+use riemla_workflow::workflow::WorkflowError;
 
 /// An exception of a callback comes out as itself; a mistake of the caller is a `ValueError`.
 pub fn library(error: riemla::Error) -> PyErr {

@@ -14,8 +14,8 @@ use riemla::posterior::{Method, NetworkOutputs, Outputs as _};
 use riemla::predict::Predictor;
 use riemla_files::samples::read_samples;
 use riemla_files::{Encoding, Existing, Model, RunConfig, SavedPosterior, TrainingData};
-use riemla_lab::workflow::predictor::{decoded, in_pieces};
-use riemla_lab::workflow::{self, DrawTable, SAMPLES_DIRECTORY, SampleConfig, memory};
+use riemla_workflow::workflow::predictor::{decoded, in_pieces};
+use riemla_workflow::workflow::{self, DrawTable, SAMPLES_DIRECTORY, SampleConfig, memory};
 
 use crate::arrays::{Numbers, flat, shaped};
 use crate::errors::{files, library};

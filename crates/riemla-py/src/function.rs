@@ -11,7 +11,7 @@ use riemla::curvature::{Gaussian, HessianSearch};
 use riemla::objective::Objective as _;
 use riemla::posterior::{Posterior, PosteriorConfig};
 use riemla_files::{Digest, Origin, RunConfig};
-use riemla_lab::workflow::{MOST_WEIGHTS, SampleConfig, sample_model};
+use riemla_workflow::workflow::{MOST_WEIGHTS, SampleConfig, sample_model};
 
 use crate::arrays::{Numbers, flat, vector};
 use crate::errors::{library, workflow};

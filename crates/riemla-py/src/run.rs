@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
-use riemla_lab::watch::Watch;
+use riemla_workflow::watch::Watch;
 
 /// How long the calling thread waits before it looks for signals and shows progress.
 const SLICE: Duration = Duration::from_millis(100);

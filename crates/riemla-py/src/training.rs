@@ -7,7 +7,7 @@ use pyo3::types::PyDict;
 use riemla::data::Dataset;
 use riemla::nn::NetworkSpec;
 use riemla_files::{Task, TrainingData};
-use riemla_lab::workflow::{self, Prepared, TrainConfig};
+use riemla_workflow::workflow::{self, Prepared, TrainConfig};
 
 use crate::arrays::{Numbers, flat, matrix, shape_error};
 use crate::errors::library;

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use riemla::score::Bootstrap;
 use riemla_files::{Existing, Kind, OutputFile};
-use riemla_lab::workflow::compare::report;
-use riemla_lab::workflow::{CompareConfig, DataFiles, compare};
+use riemla_workflow::workflow::compare::report;
+use riemla_workflow::workflow::{CompareConfig, DataFiles, compare};
 
 use super::shared::ReadingArguments;
-use crate::output::{json, print};
-use crate::progress::Bar;
+use riemla_cli::output::{json, print};
+use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use riemla::posterior::Strength;
-use riemla_lab::demo::{self, DemoConfig, DemoResult, Files, MOST_SAMPLES, OutputDir};
+use riemla_workflow::demo::{self, DemoConfig, DemoResult, Files, MOST_SAMPLES, OutputDir};
 
-use crate::arguments::{strength, whole};
-use crate::interrupt::stop_flag;
-use crate::output as console;
-use crate::progress::Bar;
-use crate::{FAILED, INTERRUPTED};
+use riemla_cli::arguments::{strength, whole};
+use riemla_cli::interrupt::stop_flag;
+use riemla_cli::output as console;
+use riemla_cli::progress::Bar;
+use riemla_cli::{FAILED, INTERRUPTED};
 
 const DEMO_AFTER_HELP: &str = "\
 Examples:
@@ -110,8 +110,8 @@ fn closing(result: &DemoResult, output: &OutputDir) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::arguments::{Arguments, Command};
     use super::*;
-    use crate::arguments::{Arguments, Command};
     use clap::Parser as _;
 
     #[test]

@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use clap::Args;
 use riemla::score::Bootstrap;
 use riemla_files::{Existing, Kind, OutputFile};
-use riemla_lab::workflow::evaluate::report;
-use riemla_lab::workflow::{DataFiles, EvaluateConfig, evaluate};
+use riemla_workflow::workflow::evaluate::report;
+use riemla_workflow::workflow::{DataFiles, EvaluateConfig, evaluate};
 
 use super::shared::DataArguments;
-use crate::arguments::whole;
-use crate::output::{json, print};
-use crate::progress::Bar;
+use riemla_cli::arguments::whole;
+use riemla_cli::output::{json, print};
+use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
 Examples:

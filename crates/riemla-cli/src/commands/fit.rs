@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum};
 use riemla::curvature::{Curvature, LaplaceConfig, PriorChoice, Refit, Structure, Subset};
 use riemla::objective::PriorPrecision;
 use riemla_files::{Existing, OutputDirectory};
-use riemla_lab::workflow::{FitConfig, Fitted, fit, memory};
+use riemla_workflow::workflow::{FitConfig, Fitted, fit, memory};
 
 use super::shared::{DataArguments, bytes, facts, model_directory, positive};
-use crate::arguments::whole;
-use crate::interrupt::stop_flag;
-use crate::output::{json, print};
-use crate::progress::Bar;
+use riemla_cli::arguments::whole;
+use riemla_cli::interrupt::stop_flag;
+use riemla_cli::output::{json, print};
+use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
 Examples:

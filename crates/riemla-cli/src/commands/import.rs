@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use riemla::objective::Likelihood;
 use riemla_files::{Existing, Kind, OutputDirectory, OutputFile};
-use riemla_lab::workflow::{DataFiles, ImportConfig, export, import};
+use riemla_workflow::workflow::{DataFiles, ImportConfig, export, import};
 
 use super::shared::{ColumnArguments, ReadingArguments, facts, model_directory, positive};
-use crate::output::{json, print};
+use riemla_cli::output::{json, print};
 
 const IMPORT_HELP: &str = "\
 Examples:

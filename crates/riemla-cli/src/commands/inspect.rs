@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use riemla_lab::workflow::inspect;
+use riemla_workflow::workflow::inspect;
 use serde_json::Value;
 
 use super::shared::ReadingArguments;
-use crate::output::{json, print};
+use riemla_cli::output::{json, print};
 
 /// Tell what a file or directory is: a model, a posterior, draws, tensors, ONNX, data
 #[derive(Debug, Args)]

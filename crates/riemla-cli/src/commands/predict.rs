@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use riemla_files::{Existing, Kind, OutputFile};
-use riemla_lab::workflow::{
+use riemla_workflow::workflow::{
     DataFiles, OutputFormat, PredictConfig, WorkflowError, draws, predict, predict_to_file,
 };
 
 use super::shared::{ReadingArguments, posterior_directory};
-use crate::interrupt::stop_flag;
-use crate::progress::Bar;
+use riemla_cli::interrupt::stop_flag;
+use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -119,7 +119,7 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
     };
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
-    let control: (&_, &dyn riemla_lab::watch::Watch) = (stop, &bar);
+    let control: (&_, &dyn riemla_workflow::watch::Watch) = (stop, &bar);
     let predicted = match &output {
         None => predict(&predictor, &saved.model, &config, &mut std::io::stdout().lock(), control),
         Some(output) => predict_to_file(&predictor, &saved.model, &config, output, control),

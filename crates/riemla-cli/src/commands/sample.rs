@@ -7,17 +7,17 @@ use clap::{Args, ValueEnum};
 use riemla::posterior::{BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
 use riemla::reference::Reference;
 use riemla_files::RunConfig;
-use riemla_lab::method::MethodName;
-use riemla_lab::report::aligned;
-use riemla_lab::setting::Setting;
-use riemla_lab::workflow::{DataFiles, SampleConfig, Sampled, Taken, sample};
+use riemla_workflow::method::MethodName;
+use riemla_workflow::report::aligned;
+use riemla_workflow::setting::Setting;
+use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken, sample};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
 use super::shared::{ReadingArguments, positive};
-use crate::arguments::whole;
-use crate::interrupt::{code, stop_flag};
-use crate::output::{json, print};
-use crate::progress::Bar;
+use riemla_cli::arguments::whole;
+use riemla_cli::interrupt::{code, stop_flag};
+use riemla_cli::output::{json, print};
+use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -149,7 +149,7 @@ fn strength(text: &str) -> Result<Strength, String> {
     match text {
         "held-out" => Ok(Strength::held_out()),
         "virial" => Ok(Strength::virial()),
-        other => crate::arguments::strength(other)
+        other => riemla_cli::arguments::strength(other)
             .map_err(|_| "must be auto, virial, held-out, or a number above 0".into()),
     }
 }

@@ -3,10 +3,10 @@
 use clap::Args;
 use riemla::reference::{Ensemble, Nuts, Reference, Swag};
 use riemla::train::Recipe;
-use riemla_lab::workflow::{ChainSummary, MOST_WEIGHTS};
+use riemla_workflow::workflow::{ChainSummary, MOST_WEIGHTS};
 
 use super::shared::positive;
-use crate::arguments::whole;
+use riemla_cli::arguments::whole;
 
 /// Settings of nuts, swag and ensemble.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla_files::encoding::MissingValues;
 use riemla_files::{CsvOptions, Model, ReadOptions, SavedPosterior};
-use riemla_lab::workflow::{ColumnChoices, DataFiles, WorkflowError};
+use riemla_workflow::workflow::{ColumnChoices, DataFiles, WorkflowError};
 
 /// Where data come from.
 #[derive(Debug, Args)]
@@ -176,5 +176,5 @@ pub fn model_directory(path: &Path) -> anyhow::Result<Model> {
 
 /// Reads a posterior directory, or says how to make one.
 pub fn posterior_directory(path: &Path) -> anyhow::Result<SavedPosterior> {
-    Ok(riemla_lab::workflow::read_posterior(path)?)
+    Ok(riemla_workflow::workflow::read_posterior(path)?)
 }

@@ -9,9 +9,9 @@ use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 use riemla_files::{Existing, Kind, OutputFile};
 
-use crate::arguments::Arguments;
-use crate::failure::Failure;
-use crate::output::print;
+use super::arguments::Arguments;
+use riemla_cli::failure::Failure;
+use riemla_cli::output::print;
 
 /// Print completions for a shell
 #[derive(Debug, Args)]

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use riemla::nn::Activation;
 use riemla_files::{Existing, OutputDirectory, Task};
-use riemla_lab::report::aligned;
-use riemla_lab::workflow::{TrainConfig, Trained, train};
+use riemla_workflow::report::aligned;
+use riemla_workflow::workflow::{TrainConfig, Trained, train};
 
 use super::shared::{ColumnArguments, DataArguments, positive};
-use crate::arguments::whole;
-use crate::interrupt::stop_flag;
-use crate::output::{json, print};
-use crate::progress::Bar;
+use riemla_cli::arguments::whole;
+use riemla_cli::interrupt::stop_flag;
+use riemla_cli::output::{json, print};
+use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -159,7 +159,7 @@ pub fn run(arguments: &Train, quiet: bool) -> anyhow::Result<ExitCode> {
         trained.notes.iter().for_each(|note| eprintln!("warning: {note}"));
         eprintln!("Model: {}", arguments.out.display());
     }
-    Ok(crate::interrupt::code(stop))
+    Ok(riemla_cli::interrupt::code(stop))
 }
 
 fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {

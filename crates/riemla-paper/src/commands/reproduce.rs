@@ -1,0 +1,250 @@
+//! `riemla reproduce`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use riemla_files::{Existing, Kind, OutputFile};
+use riemla_paper::datasets::DataDirs;
+use riemla_paper::experiments::{
+    self, BUILTIN, Experiment, ExperimentError, Outcome, PriorName, Problem, Request, Setting, Takes,
+    builtin, has_results, paper_experiments, prepare, write_report,
+};
+
+use riemla_cli::arguments::whole;
+use riemla_cli::interrupt::stop_flag;
+use riemla_cli::output as console;
+use riemla_cli::progress::Bar;
+use riemla_cli::{FAILED, INTERRUPTED};
+
+const AFTER_HELP: &str = "\
+Examples:
+  riemla reproduce list                   what there is, and what it takes
+  riemla reproduce all --quick            everything, small, in minutes
+  riemla reproduce banana --preset paper --preset calibrated --out results/banana
+  riemla reproduce banana --out results/banana --resume     after a kill, or to add presets and seeds
+  riemla reproduce my-banana.toml --out mine                a changed copy of experiments/banana.toml
+  riemla reproduce report results/banana                    the report again, from runs.jsonl or results.csv
+  riemla reproduce strength --out results/strength          which rule for the strength is best
+  riemla reproduce truth --out results/truth                which method is closest to exact draws
+
+Every draw is on disk before the next begins. Ctrl-C ends the run after the draws under way and writes \
+the report of what is there; --resume goes on with the same bits as if nothing had happened.";
+
+/// Run the paper's experiments and lay their numbers beside the paper's
+///
+/// EXPERIMENT is a name from `riemla reproduce list`, the path of a TOML file, or `all` (those of the paper).
+/// Writes to DIR:
+///
+///   results.csv   means over seeds, with the columns of the paper's numbers and diagnostics
+///   runs.jsonl    one line per posterior and seed: settings, scores, counters
+///   report.html   tables beside the paper's, figures, claims; one file for the browser
+///   results.md    the tables as text; figures.md and figures/ the figures as files
+///   samples/      every draw; fits/ every trained network; experiments/ what was run
+///   truth.*       of `truth`: distances from exact draws, as truth.csv and truth.md
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP, verbatim_doc_comment)]
+pub struct Reproduce {
+    /// Names or TOML files, `all`, `list`, or `report DIR`
+    #[arg(required = true, value_name = "EXPERIMENT")]
+    pub experiments: Vec<String>,
+
+    /// The small version of each experiment
+    #[arg(long)]
+    pub quick: bool,
+
+    /// How geodesics are run, for the methods that have them; may be given several times.
+    /// Experiments with settings of their own (strength, truth) ignore it
+    /// [default: all three with --quick, otherwise paper and calibrated]
+    #[arg(long, value_name = "PRESET")]
+    pub preset: Vec<PresetArgument>,
+
+    /// Number of seeds [default: as in the experiment's file]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1, 10_000))]
+    pub seeds: Option<u64>,
+
+    /// Draws per posterior [default: as in the experiment's file]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1, 1_000_000))]
+    pub samples: Option<u64>,
+
+    /// Prior precision from the marginal likelihood, from the experiment's file, or both
+    #[arg(long, value_name = "PRIOR", default_value = "both")]
+    pub prior: PriorArgument,
+
+    /// Directory with the data sets [default: $RIEMLA_DATA_DIR, ../shared/data, data, or the user's]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+
+    /// Directory to write to, created if needed
+    #[arg(long, short, value_name = "DIR", default_value = "riemla-results")]
+    pub out: PathBuf,
+
+    /// Go on in a directory that holds results
+    #[arg(long)]
+    pub resume: bool,
+}
+
+/// A preset on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PresetArgument {
+    /// As the authors' code: Dormand-Prince at rtol 1e-6, atol 1e-3, strength 1
+    Paper,
+    /// The same geodesics solved properly
+    Converged,
+    /// The defaults: preconditioned metric, at the strength at which the loss rises as for exact draws
+    Calibrated,
+}
+
+/// A prior on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PriorArgument {
+    /// Maximum of the marginal likelihood
+    Optimized,
+    /// As in the experiment's file
+    Fixed,
+    /// One after the other
+    Both,
+}
+
+/// Lists, reports, or runs and reports.
+pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
+    let words: Vec<&str> = arguments.experiments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["list"] => {
+            console::print(&list()?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["report", directory] => {
+            let (directory, data) = (Path::new(directory), DataDirs::new(arguments.data_dir.as_deref()));
+            if !has_results(directory) {
+                return Err(ExperimentError::NoResults(directory.into()).into());
+            }
+            report(directory, &data, quiet)
+        }
+        ["report", ..] => anyhow::bail!("`reproduce report` takes one directory, that of a run (--out)"),
+        ["list", ..] => anyhow::bail!("`reproduce list` lists all experiments and takes no further words"),
+        _ => execute(arguments, &request(arguments, &words)?, quiet),
+    }
+}
+
+/// Runs in the output directory and reports what is there, whatever the end.
+fn execute(arguments: &Reproduce, request: &Request, quiet: bool) -> anyhow::Result<ExitCode> {
+    let inputs: Vec<&Path> = arguments.experiments.iter().map(Path::new).collect();
+    prepare(&arguments.out, arguments.resume, &inputs)?;
+    let stop = stop_flag(quiet)?;
+    let bar = Bar::new(quiet);
+    let begun = Instant::now();
+    let outcome = experiments::run(request, stop, &bar);
+    bar.finish();
+    let outcome = outcome?;
+    report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
+    if !quiet {
+        eprintln!("{}", closing(&outcome, begun.elapsed().as_secs()));
+    }
+    outcome.failures.iter().for_each(|failure| eprintln!("error: {failure}"));
+    Ok(match outcome {
+        Outcome { interrupted: true, .. } => INTERRUPTED.into(),
+        Outcome { failures, .. } if !failures.is_empty() => FAILED.into(),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<ExitCode> {
+    let page = directory.join("report.html");
+    OutputFile::claim(&page, Existing::Refuse, Kind::Report, &[]).map_err(|error| match error {
+        riemla_files::Error::Exists { file } => riemla_files::Error::Protected {
+            file,
+            reason: "riemla did not write it".into(),
+            remedy: "move it elsewhere",
+        },
+        other => other,
+    })?;
+    let page = write_report(directory, data)?;
+    if !quiet {
+        eprintln!("Report: {}", page.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn closing(outcome: &Outcome, seconds: u64) -> String {
+    let end = match outcome {
+        Outcome { interrupted: true, .. } => "Interrupted; continue with --resume".to_string(),
+        Outcome { failures, .. } if !failures.is_empty() => {
+            let what = if failures.len() == 1 { "failure" } else { "failures" };
+            format!("Done but for {} {what}", failures.len())
+        }
+        _ => "Done".to_string(),
+    };
+    format!("{end} after {} min {} s.", seconds / 60, seconds % 60)
+}
+
+fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
+    let mut experiments: Vec<Experiment> = Vec::new();
+    for word in words {
+        let names = if *word == "all" { paper_experiments() } else { vec![*word] };
+        for name in names {
+            let mut experiment = experiments::open(name)?.resolve(arguments.quick)?;
+            experiment.seeds = arguments.seeds.unwrap_or(experiment.seeds);
+            experiment.samples = arguments.samples.unwrap_or(experiment.samples);
+            experiment.check(name)?;
+            experiments.retain(|other| other.name != experiment.name);
+            experiments.push(experiment);
+        }
+    }
+    let unused = arguments.prior != PriorArgument::Both || !arguments.preset.is_empty();
+    if unused && experiments.iter().all(|experiment| experiment.truth.is_some()) {
+        anyhow::bail!("{} has settings of its own: it takes no --prior and --preset", words.join(", "));
+    }
+    Ok(Request {
+        experiments,
+        quick: arguments.quick,
+        presets: presets(arguments),
+        priors: match arguments.prior {
+            PriorArgument::Optimized => vec![PriorName::Optimized],
+            PriorArgument::Fixed => vec![PriorName::Fixed],
+            PriorArgument::Both => PriorName::ALL.to_vec(),
+        },
+        out: arguments.out.clone(),
+        data: DataDirs::new(arguments.data_dir.as_deref()),
+    })
+}
+
+fn presets(arguments: &Reproduce) -> Vec<Setting> {
+    if arguments.preset.is_empty() {
+        let all = arguments.quick;
+        return Setting::PRESETS.into_iter().filter(|preset| all || *preset != Setting::CONVERGED).collect();
+    }
+    let named = |preset: &PresetArgument| match preset {
+        PresetArgument::Paper => Setting::PAPER,
+        PresetArgument::Converged => Setting::CONVERGED,
+        PresetArgument::Calibrated => Setting::CALIBRATED,
+    };
+    let mut presets: Vec<Setting> = arguments.preset.iter().map(named).collect();
+    presets.sort_unstable();
+    presets.dedup();
+    presets
+}
+
+/// What there is, and what it takes.
+fn list() -> anyhow::Result<String> {
+    let mut text = String::new();
+    for (name, _) in BUILTIN {
+        let experiment = builtin(name)?.resolve(false)?;
+        let Experiment { title, seeds, samples, takes, problems, .. } = &experiment;
+        text += &format!("{name:15} {title}\n{:15} {seeds} seeds, {samples} draws per posterior\n", "");
+        text += &needs(takes, problems);
+    }
+    text += "\nTimes are for one core, both priors and the presets paper and calibrated.\n";
+    Ok(text)
+}
+
+/// The line of time, memory and data.
+fn needs(takes: &Takes, problems: &[Problem]) -> String {
+    let strange = problems.iter().flat_map(|problem| &problem.out_of_distribution);
+    let data: BTreeSet<&str> =
+        problems.iter().map(|problem| &problem.data).chain(strange).map(String::as_str).collect();
+    let data = data.into_iter().collect::<Vec<_>>().join(", ");
+    format!("{:15} time: {}; memory: {}; data: {data}\n", "", takes.time, takes.memory)
+}

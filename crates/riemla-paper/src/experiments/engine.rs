@@ -1,0 +1,287 @@
+//! Runs experiments: train, approximate, draw, score, write down.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::bench::{Bench, Verdict};
+use super::cell::{Drawn, Wanted};
+use super::fit;
+use super::fitted::{Fitted, Ready};
+use super::layout::{CellPaths, write_text};
+use super::record::{CellKey, DrawSummary, Records, RunRecord};
+use super::rows::{data_of, rows};
+use super::subject::{Subject, requested};
+use super::truth::{Against, Plane};
+use super::{Experiment, ExperimentError, MethodName, PriorName, Problem, Result, Setting};
+use crate::datasets::{DataDirs, load};
+use riemla_workflow::watch::Watch;
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The experiments, resolved.
+    pub experiments: Vec<Experiment>,
+    /// Whether they are in their small versions.
+    pub quick: bool,
+    /// For the methods with geodesics, where the experiment has no settings of its own.
+    pub presets: Vec<Setting>,
+    /// Which priors.
+    pub priors: Vec<PriorName>,
+    /// Where to write.
+    pub out: PathBuf,
+    /// Where the data are.
+    pub data: DataDirs,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Default)]
+pub struct Outcome {
+    /// Whether a stop was requested before all was done.
+    pub interrupted: bool,
+    /// What could not be done, and why.
+    pub failures: Vec<String>,
+}
+
+/// Runs all that is not done yet. The output directory must be there.
+pub fn run(request: &Request, stop: &AtomicBool, watch: &dyn Watch) -> Result<Outcome> {
+    let mut run =
+        Run { request, stop, watch, records: Records::open(&request.out)?, outcome: Outcome::default() };
+    for experiment in &request.experiments {
+        let file = request.out.join("experiments").join(format!("{}.toml", experiment.name));
+        write_text(&file, &experiment.to_toml())?;
+        run.experiment(experiment)?;
+    }
+    run.outcome.interrupted = stop.load(Ordering::Relaxed);
+    Ok(run.outcome)
+}
+
+struct Run<'a> {
+    request: &'a Request,
+    stop: &'a AtomicBool,
+    watch: &'a dyn Watch,
+    records: Records,
+    outcome: Outcome,
+}
+
+impl Run<'_> {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn experiment(&mut self, experiment: &Experiment) -> Result<()> {
+        let subjects = Subject::all(experiment);
+        let cells: Vec<CellKey> =
+            subjects.iter().flat_map(|subject| self.cells(experiment, subject, 0)).collect();
+        if cells.is_empty() {
+            self.outcome.failures.push(self.nothing_to_run(experiment));
+            return Ok(());
+        }
+        let per_seed = cells.iter().filter(|key| key.method.is_riemannian()).count() as u64;
+        self.watch.begin(&experiment.name, experiment.samples * experiment.seeds * per_seed);
+        for subject in &subjects {
+            if self.stopped() {
+                return Ok(());
+            }
+            let result = self.subject(experiment, subject);
+            let what = match experiment.name == subject.name() {
+                true => experiment.name.clone(),
+                false => format!("{}: {}", experiment.name, subject.name()),
+            };
+            self.keep_going(&what, result)?;
+        }
+        Ok(())
+    }
+
+    fn nothing_to_run(&self, experiment: &Experiment) -> String {
+        let names = |priors: &[PriorName]| priors.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
+        let has = if experiment.priors.is_empty() { "none".into() } else { names(&experiment.priors) };
+        let version = if self.request.quick { "its small version" } else { "it" };
+        let asked = names(&self.request.priors);
+        format!("{}: nothing to run; {version} has the priors: {has}; asked for: {asked}", experiment.name)
+    }
+
+    /// A failure of one part is written down and does not stop the others.
+    fn keep_going(&mut self, what: &str, result: Result<()>) -> Result<()> {
+        match result {
+            Ok(()) | Err(ExperimentError::Interrupted) => Ok(()),
+            // Nothing can be kept any more.
+            Err(error @ ExperimentError::File(riemla_files::Error::Io { .. })) => Err(error),
+            Err(error) => {
+                self.watch.note(&format!("{what}: {error}"));
+                self.outcome.failures.push(format!("{what}: {error}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// All seeds of a problem or density that have something to do.
+    fn subject(&mut self, experiment: &Experiment, subject: &Subject<'_>) -> Result<()> {
+        let todo = |run: &Self, seed: u64| {
+            run.cells(experiment, subject, seed).iter().any(|key| !run.is_done(experiment, subject, key))
+        };
+        let seeds: Vec<u64> = (0..experiment.seeds).filter(|seed| todo(self, *seed)).collect();
+        let done = self.cells(experiment, subject, 0).iter().filter(|key| key.method.is_riemannian()).count();
+        let skipped = (experiment.seeds - seeds.len() as u64) * done as u64 * experiment.samples;
+        (0..skipped).for_each(|_| self.watch.step());
+        match (subject, &experiment.truth) {
+            _ if seeds.is_empty() => Ok(()),
+            (Subject::Problem(problem), _) => self.problem(experiment, problem, &seeds),
+            (Subject::Density(density), Some(plan)) => seeds.into_iter().try_for_each(|seed| {
+                let (plane, chains) = (Plane::new(*density)?, self.chains(experiment, subject, seed));
+                let bench = Against::new(&plane, plan, seed, chains);
+                self.cells_of(experiment, subject, &bench, (seed, PriorName::Given))
+            }),
+            (Subject::Density(_), None) => Ok(()),
+        }
+    }
+
+    fn problem(&mut self, experiment: &Experiment, problem: &Problem, seeds: &[u64]) -> Result<()> {
+        let loaded = data_of(problem, &self.request.data)?;
+        let mut strange = Vec::new();
+        for name in &problem.out_of_distribution {
+            strange.push((name.clone(), load(name, &self.request.data)?.data.inputs().to_vec()));
+        }
+        let (ready, subject) = (Ready { experiment, problem, strange }, Subject::Problem(problem));
+        for &seed in seeds {
+            let rows = rows(problem, &loaded, seed)?;
+            let fit = fit::fit(&self.request.out, problem, &rows, seed, self.stop, self.watch)?;
+            for prior in self.priors(experiment) {
+                let laplace = fit.laplace(problem, &rows, prior)?;
+                let fitted = Fitted::new(&ready, &rows, &fit, laplace);
+                match &experiment.truth {
+                    None => self.cells_of(experiment, &subject, &fitted, (seed, prior))?,
+                    Some(plan) => {
+                        let bench =
+                            Against::new(&fitted, plan, seed, self.chains(experiment, &subject, seed));
+                        self.cells_of(experiment, &subject, &bench, (seed, prior))?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the chains of a target are.
+    fn chains(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> CellPaths {
+        let key = subject.key(experiment, (seed, PriorName::Given), (Setting::ANY, MethodName::Nuts));
+        CellPaths::of(&self.request.out, &key)
+    }
+
+    /// The priors asked for that the experiment has; those it gives itself in any case.
+    fn priors(&self, experiment: &Experiment) -> Vec<PriorName> {
+        let asked = self.request.priors.iter().copied().chain([PriorName::Given]);
+        asked.filter(|prior| experiment.priors.contains(prior)).collect()
+    }
+
+    /// The posteriors asked for, those without geodesics once and first.
+    fn cells(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> Vec<CellKey> {
+        let pairs = subject.pairs(experiment, &self.request.presets);
+        let keys = |prior| pairs.iter().map(move |pair| subject.key(experiment, (seed, prior), *pair));
+        self.priors(experiment).into_iter().flat_map(keys).collect()
+    }
+
+    fn is_done(&self, experiment: &Experiment, subject: &Subject<'_>, key: &CellKey) -> bool {
+        let wanted = requested(experiment, key.method);
+        let complete = |record: &RunRecord| {
+            record.requested == wanted
+                && record.samples + record.failed >= wanted
+                && record.config == subject.config(experiment)
+                && record.bins.is_none_or(|bins| bins == experiment.bins)
+                && record.riemla_version == env!("CARGO_PKG_VERSION")
+        };
+        self.records.get(key).is_some_and(complete)
+    }
+
+    fn cells_of(
+        &mut self,
+        experiment: &Experiment,
+        subject: &Subject<'_>,
+        bench: &dyn Bench,
+        (seed, prior): (u64, PriorName),
+    ) -> Result<()> {
+        let keys = self.cells(experiment, subject, seed).into_iter().filter(|key| key.prior == prior);
+        for key in keys.collect::<Vec<_>>() {
+            if self.stopped() {
+                return Err(ExperimentError::Interrupted);
+            }
+            let same = |record: &RunRecord| record.made_from == *bench.made_from();
+            if self.is_done(experiment, subject, &key) && self.records.get(&key).is_some_and(same) {
+                if key.method.is_riemannian() {
+                    (0..experiment.samples).for_each(|_| self.watch.step());
+                }
+                continue;
+            }
+            let (what, is_truth) = (key.label(), key.method == MethodName::Nuts);
+            let result = self.cell(experiment, subject, bench, key);
+            if is_truth {
+                // Nothing can be held against chains that are not there.
+                result?;
+            } else {
+                self.keep_going(&what, result)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cell(
+        &mut self,
+        experiment: &Experiment,
+        subject: &Subject<'_>,
+        bench: &dyn Bench,
+        key: CellKey,
+    ) -> Result<()> {
+        let samples = requested(experiment, key.method);
+        let paths = CellPaths::of(&self.request.out, &key);
+        let quiet = riemla_workflow::watch::Silent;
+        let watch = if key.method.is_riemannian() { self.watch } else { &quiet };
+        let origin = &bench.made_from().draws;
+        let wanted = Wanted { paths: &paths, seed: key.seed, samples, origin, stop: self.stop, watch };
+        let mut drawn = bench.draws(&key, &wanted)?;
+        // Draws that were there before were timed then.
+        let before = self.records.get(&key).and_then(|record| record.draws.seconds_per_sample);
+        drawn.seconds_per_sample = drawn.seconds_per_sample.or(before);
+        let verdict = match (&drawn.unfit, drawn.draws.is_empty()) {
+            (Some(_), _) => Verdict::default(),
+            (None, false) => bench.judge(&key, &drawn)?,
+            (None, true) => {
+                let Some((_, reason)) = drawn.failed.first() else {
+                    return Err(ExperimentError::Interrupted);
+                };
+                return Err(ExperimentError::NoDraw { what: key.label(), reason: reason.clone() });
+            }
+        };
+        let summary = DrawSummary::new(&drawn, verdict.virial_ratio.filter(|ratio| ratio.is_finite()));
+        self.watch.note(&line(&key, &drawn, &summary, &verdict));
+        let failed = if drawn.unfit.is_some() { samples } else { drawn.failed.len() as u64 };
+        self.records.put(RunRecord {
+            riemla_version: env!("CARGO_PKG_VERSION").into(),
+            quick: self.request.quick,
+            config: subject.config(experiment),
+            bins: Some(experiment.bins),
+            requested: samples,
+            samples: drawn.draws.len() as u64,
+            failed,
+            scores: verdict.scores,
+            draws: summary,
+            model: bench.model(),
+            found_strength: drawn.found,
+            truth: verdict.truth,
+            made_from: bench.made_from().clone(),
+            key,
+        })?;
+        // The seconds of a finished set are in its record now.
+        if paths.log.is_file() { Ok(()) } else { super::layout::remove(&paths.seconds) }
+    }
+}
+
+/// One line for logs.
+fn line(key: &CellKey, drawn: &Drawn, summary: &DrawSummary, verdict: &Verdict) -> String {
+    if let Some(reason) = &drawn.unfit {
+        return format!("{}: left out: {reason}", key.label());
+    }
+    let first: Vec<String> =
+        verdict.scores.iter().take(2).map(|s| format!("{} {:.4}", s.score, s.value)).collect();
+    let more = [("strength", summary.strength), ("virial ratio", summary.virial_ratio)];
+    let more: String = more.iter().filter_map(|(n, v)| v.map(|v| format!(", {n} {v:.3}"))).collect();
+    format!("{}: {} draws, {}{more}", key.label(), drawn.draws.len(), first.join(", "))
+}

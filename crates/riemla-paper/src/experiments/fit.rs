@@ -1,0 +1,234 @@
+//! The trained weights θ* of a problem: trained once per seed, kept on disk, shared by all presets.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use riemla::Control;
+use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
+use riemla::nn::Network;
+use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
+use riemla::posterior::{Method, NetworkOutputs, Outputs as _};
+use riemla::train::{self, Schedule, TrainReport, TrainStatus};
+use riemla_files::identity::differences;
+use riemla_files::json::FORMAT_VERSION;
+use riemla_files::{Digest, Existing, Model, TrainingRecord};
+use serde::{Deserialize, Serialize};
+
+use super::config::{NetworkChoice, Optimizer, Problem, Split, Training};
+use super::layout::{read_json, slug, write_json};
+use super::rows::{Rows, values};
+use super::{ExperimentError, PriorName, Result};
+use riemla_workflow::watch::Watch;
+use riemla_workflow::workflow::Predictor;
+
+/// A trained network.
+pub struct Fit {
+    /// The network.
+    pub network: Arc<Network>,
+    /// The loss on the training rows, under the prior that weight decay means.
+    pub loss: NetworkLoss,
+    /// The weights.
+    pub theta: Vec<f64>,
+    /// How training ended.
+    pub training: TrainingRecord,
+}
+
+/// Everything that the weights depend on: kept beside them, and compared when they are used again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Key {
+    format_version: u64,
+    data: String,
+    split: Split,
+    standardize: bool,
+    network: NetworkChoice,
+    likelihood: Likelihood,
+    training: Training,
+    seed: u64,
+    riemla_version: String,
+    trained_on: Digest,
+}
+
+impl Key {
+    fn new(problem: &Problem, rows: &Rows, seed: u64) -> Self {
+        let Problem { data, split, standardize, network, likelihood, training, .. } = problem.clone();
+        // Only the test changes with these rows.
+        let training = Training { test_rows: None, ..training };
+        Self {
+            format_version: FORMAT_VERSION,
+            data,
+            split,
+            standardize,
+            network,
+            likelihood,
+            training,
+            seed,
+            riemla_version: env!("CARGO_PKG_VERSION").into(),
+            trained_on: Digest::of_data(&rows.train),
+        }
+    }
+}
+
+/// The directory of a problem's weights under a seed.
+pub fn directory(out: &Path, problem: &Problem, seed: u64) -> PathBuf {
+    let name = problem.fit.as_ref().unwrap_or(&problem.name);
+    out.join("fits").join(slug(name)).join(format!("seed-{seed}"))
+}
+
+/// The weights from disk, or trained and put there.
+pub fn fit(
+    out: &Path,
+    problem: &Problem,
+    rows: &Rows,
+    seed: u64,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Fit> {
+    let directory = directory(out, problem, seed);
+    let key_file = directory.with_extension("json");
+    let key = Key::new(problem, rows, seed);
+    if let Some(found) = read_json::<Key>(&key_file)? {
+        let differences = differences(&found, &key);
+        if !differences.is_empty() {
+            let what = format!("training of {}: {}", problem.name, differences.join("; "));
+            return Err(ExperimentError::Changed { file: key_file, what });
+        }
+        let model = Model::read(&directory)?;
+        let training = model.training.ok_or_else(|| ExperimentError::Damaged {
+            file: directory.clone(),
+            message: "it does not say how it was trained".into(),
+        })?;
+        return assemble(problem, rows, model.theta, training);
+    }
+    watch.note(&format!("{}: training, seed {seed}", problem.name));
+    let fit = train_new(problem, rows, seed, stop)?;
+    let model = Model {
+        network: fit.network.spec().clone(),
+        likelihood: problem.likelihood,
+        prior_precision: PriorPrecision::Scalar(fit.loss.prior().scalar().unwrap_or_default()),
+        encoding: None,
+        training: Some(fit.training.clone()),
+        theta: fit.theta.clone(),
+    };
+    model.write(&directory, Existing::Replace)?;
+    write_json(&key_file, &key)?;
+    Ok(fit)
+}
+
+/// The loss whose gradient the authors' optimiser follows.
+fn loss(problem: &Problem, rows: &Rows) -> Result<NetworkLoss> {
+    let network = Arc::new(Network::new(&problem.network.spec())?);
+    let prior = Prior::isotropic(problem.training.weight_decay, network.dim())?;
+    Ok(NetworkLoss::new(network, rows.train.clone(), problem.likelihood, prior)?)
+}
+
+fn assemble(problem: &Problem, rows: &Rows, theta: Vec<f64>, training: TrainingRecord) -> Result<Fit> {
+    let loss = loss(problem, rows)?;
+    Ok(Fit { network: loss.network().clone(), loss, theta, training })
+}
+
+fn train_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Result<Fit> {
+    let loss = loss(problem, rows)?;
+    let mut theta = loss.network().initialize(seed);
+    let report = optimize(problem, rows, &loss, &mut theta, (seed, stop))?;
+    if stop.load(Ordering::Relaxed) || report.status == TrainStatus::Stopped {
+        return Err(ExperimentError::Interrupted);
+    }
+    if report.status == TrainStatus::NonFinite {
+        return Err(ExperimentError::Diverged { problem: problem.name.clone(), seed });
+    }
+    // Of the sum over all data, whatever the optimiser looked at.
+    let mut gradient = vec![0.0; theta.len()];
+    let value = loss.value_and_gradient(&theta, &mut gradient);
+    let training = TrainingRecord {
+        method: format!("{:?}", problem.training.optimizer).to_lowercase(),
+        seed: Some(seed),
+        samples: rows.train.len(),
+        loss: value,
+        gradient_norm: gradient.iter().map(|g| g * g).sum::<f64>().sqrt(),
+        iterations: report.iterations,
+        status: format!("{:?}", report.status),
+        data: Some(Digest::of_data(&rows.train)),
+        held_out: None,
+    };
+    Ok(Fit { network: loss.network().clone(), loss, theta, training })
+}
+
+fn optimize(
+    problem: &Problem,
+    rows: &Rows,
+    loss: &NetworkLoss,
+    theta: &mut [f64],
+    (seed, stop): (u64, &AtomicBool),
+) -> Result<TrainReport> {
+    let Training { learning_rate, cosine, epochs, weight_decay, .. } = problem.training;
+    let learning_rate =
+        if cosine { Schedule::Cosine { initial: learning_rate } } else { Schedule::Constant(learning_rate) };
+    let control = Control::default().stopping(stop);
+    Ok(match problem.training.optimizer {
+        Optimizer::GradientDescent => {
+            let config = train::GradientDescent { learning_rate, epochs, ..Default::default() };
+            train::gradient_descent(loss, theta, &config, control)?
+        }
+        Optimizer::Adam => {
+            let config = train::Adam { learning_rate, epochs, ..Default::default() };
+            train::adam(loss, theta, &config, control)?
+        }
+        Optimizer::Lbfgs => train::lbfgs(loss, theta, &train::Lbfgs::default(), control)?,
+        Optimizer::Sgd => {
+            let n = rows.train.len();
+            let batch_size = problem.training.batch_size.unwrap_or(n).min(n);
+            // One step follows the sum over its batch plus weight decay; ours the estimate of the
+            // whole loss, N/B times that. The same decay per step is N/B times the prior.
+            let share = batch_size as f64 / n as f64;
+            let prior = Prior::isotropic(weight_decay / share, theta.len())?;
+            let stochastic = loss.with(problem.likelihood, prior)?;
+            let rule = train::Rule::Sgd { momentum: 0.0 };
+            let config =
+                train::MiniBatch { rule, learning_rate, epochs, batch_size, seed, gradient_scale: share };
+            train::minibatch(&stochastic, theta, &config, control)?
+        }
+    })
+}
+
+impl Fit {
+    /// The Laplace approximation under a prior. θ* stays; all presets share it.
+    ///
+    /// With a fixed prior the noise of a regression is the root mean square of the training errors:
+    /// optimising the noise alone would need a search of its own, and ends close to it.
+    pub fn laplace(&self, problem: &Problem, rows: &Rows, prior: PriorName) -> Result<Laplace> {
+        let choice = match prior {
+            PriorName::Optimized => PriorChoice::Optimize,
+            PriorName::Fixed => PriorChoice::Fixed(PriorPrecision::Scalar(problem.fixed_prior)),
+            PriorName::Given => PriorChoice::Keep,
+        };
+        let config =
+            LaplaceConfig { prior: choice, subset: problem.subset.clone(), ..LaplaceConfig::default() };
+        if let (PriorName::Fixed, Likelihood::Gaussian { .. }) = (prior, problem.likelihood) {
+            let sigma_noise = self.training_error(rows)?;
+            let likelihood = Likelihood::Gaussian { sigma_noise };
+            let loss = self.loss.with(likelihood, self.loss.prior().clone())?;
+            return Ok(Laplace::fit(&loss, &self.theta, &config, Control::default())?);
+        }
+        Ok(Laplace::fit(&self.loss, &self.theta, &config, Control::default())?)
+    }
+
+    /// Predictions of weights under an approximation, which knows noise and centre.
+    pub fn predictor(
+        &self,
+        laplace: &Laplace,
+        linearized: bool,
+        thetas: Vec<Vec<f64>>,
+    ) -> riemla::Result<Predictor> {
+        let outputs = Arc::new(NetworkOutputs::new(self.network.clone(), laplace.likelihood)?);
+        let method = if linearized { Method::LinRiemLa } else { Method::RiemLa };
+        let model = riemla::predict::Predictor::new(outputs, method, laplace.gaussian.clone());
+        Ok(Predictor { model, thetas, scale: None })
+    }
+
+    fn training_error(&self, rows: &Rows) -> Result<f64> {
+        let model = NetworkOutputs::new(self.network.clone(), self.loss.likelihood())?;
+        let outputs = model.evaluate(&[&self.theta], rows.train.inputs())?;
+        Ok(riemla::score::rmse(&outputs[0], values(&rows.train))?)
+    }
+}

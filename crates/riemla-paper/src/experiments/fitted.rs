@@ -1,0 +1,195 @@
+//! A trained problem under one seed and prior: its posteriors, their scores, what is written of them.
+
+use std::sync::Arc;
+
+use riemla::curvature::Laplace;
+use riemla::data::Targets;
+use riemla::objective::Likelihood;
+use riemla::posterior::{Posterior, PosteriorConfig};
+use riemla::predict::Prediction;
+use riemla_files::{Digest, FittedTo, Origin};
+
+use super::bench::{Bench, Verdict};
+use super::cell::{self, Drawn, Wanted};
+use super::config::Problem;
+use super::fit::Fit;
+use super::record::{CellKey, MadeFrom, ModelSummary, Score};
+use super::rows::Rows;
+use super::{Experiment, MethodName, Result};
+use riemla_workflow::scores::{Doubts, Scorer};
+
+/// A problem with its data, ready for seeds.
+pub struct Ready<'a> {
+    /// The experiment.
+    pub experiment: &'a Experiment,
+    /// The problem.
+    pub problem: &'a Problem,
+    /// Inputs of the data sets that a model should find strange.
+    pub strange: Vec<(String, Vec<f64>)>,
+}
+
+/// The scores of the paper's tables: accuracy and calibration errors in per cent, Brier scores per class, and
+/// of regressions the log loss before the error.
+fn in_paper_units(
+    prediction: &Prediction,
+    targets: &Targets,
+    bins: usize,
+) -> riemla::Result<Vec<(&'static str, f64)>> {
+    let mut scores = Scorer { bins }.all(prediction, targets)?;
+    match prediction {
+        Prediction::Classes(p) => scores.iter_mut().for_each(|(name, value)| match *name {
+            "accuracy" | "ece" | "mce" => *value *= 100.0,
+            "brier" => *value /= p.classes as f64,
+            _ => {}
+        }),
+        Prediction::Values(_) => {
+            scores.retain(|(name, _)| ["nlpd", "rmse"].contains(name));
+            scores.sort_by_key(|(name, _)| *name);
+        }
+    }
+    Ok(scores)
+}
+
+/// A trained problem under one seed and prior.
+pub struct Fitted<'a> {
+    /// The problem.
+    pub ready: &'a Ready<'a>,
+    /// Its rows under this seed.
+    pub rows: &'a Rows,
+    /// Its weights.
+    pub fit: &'a Fit,
+    /// The approximation under this prior.
+    pub laplace: Arc<Laplace>,
+    /// What draws from it and their scores depend on.
+    pub made_from: MadeFrom,
+}
+
+impl<'a> Fitted<'a> {
+    /// Under the prior of `laplace`.
+    pub fn new(ready: &'a Ready<'a>, rows: &'a Rows, fit: &'a Fit, laplace: Laplace) -> Self {
+        let data = FittedTo::new(&rows.train, rows.validation.as_ref());
+        let strange = ready.strange.iter().map(|(_, inputs)| Digest::of_numbers([inputs.as_slice()]));
+        let made_from = MadeFrom {
+            draws: Origin::new(fit.network.spec(), &laplace, data),
+            test: Some(Digest::of_data(&rows.test)),
+            out_of_distribution: strange.collect(),
+        };
+        Self { ready, rows, fit, laplace: Arc::new(laplace), made_from }
+    }
+
+    /// The posterior of a key.
+    pub fn posterior(&self, key: &CellKey) -> Result<Posterior> {
+        let Some(method) = key.method.posterior() else {
+            return Err(riemla::Error::Unsupported(format!("{} is no posterior", key.method)).into());
+        };
+        let config = PosteriorConfig {
+            batch: self.ready.problem.batch.filter(|_| key.method.batched()),
+            ..key.setting.config(method)
+        };
+        let posterior = Posterior::of_network(&self.fit.loss, &self.laplace, config)?;
+        match &self.rows.validation {
+            Some(rows) if key.setting.needs_validation() => Ok(posterior.with_held_out(rows.clone())?),
+            _ => Ok(posterior),
+        }
+    }
+
+    /// The scores of draws.
+    fn scores(&self, key: &CellKey, thetas: Vec<Vec<f64>>) -> Result<Vec<Score>> {
+        let Ready { experiment, problem, strange } = self.ready;
+        let predictor = self.fit.predictor(&self.laplace, key.method.is_linearized(), thetas)?;
+        let test = predictor.predict(self.rows.test.inputs())?;
+        let named = |name: &str, all: Vec<(&'static str, f64)>| -> Vec<Score> {
+            let score =
+                |(score, value): (&str, f64)| Score { test_set: name.into(), score: score.into(), value };
+            all.into_iter().map(score).collect()
+        };
+        if strange.is_empty() {
+            return Ok(named(
+                &problem.name,
+                in_paper_units(&test, self.rows.test.targets(), experiment.bins)?,
+            ));
+        }
+        let known = Doubts::of(&test)?;
+        let mut scores = Vec::new();
+        for (name, inputs) in strange {
+            scores.extend(named(name, known.areas(&Doubts::of(&predictor.predict(inputs)?)?)?));
+        }
+        Ok(scores)
+    }
+
+    /// The trained network and its approximation, in numbers.
+    pub fn summary(&self) -> ModelSummary {
+        let laplace = &self.laplace;
+        let sigma_noise = match laplace.likelihood {
+            Likelihood::Gaussian { sigma_noise } => Some(sigma_noise),
+            _ => None,
+        };
+        ModelSummary {
+            weights: laplace.gaussian.theta().len(),
+            prior_precision: laplace.prior.scalar(),
+            sigma_noise,
+            log_marginal_likelihood: laplace.log_marginal_likelihood,
+            gradient_norm: laplace.gradient_norm,
+            training: self.fit.training.clone(),
+        }
+    }
+}
+
+impl Bench for Fitted<'_> {
+    fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
+        cell::draws(self.posterior(key)?, wanted)
+    }
+
+    fn judge(&self, key: &CellKey, drawn: &Drawn) -> Result<Verdict> {
+        let thetas: Vec<&[f64]> = drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect();
+        let uncertain = key.method != MethodName::Map;
+        let ratio = || -> Result<f64> { Ok(self.posterior(key)?.virial_ratio(&thetas)?) };
+        let virial_ratio = uncertain.then(ratio).transpose()?;
+        let scores = self.scores(key, drawn.draws.iter().map(|draw| draw.theta.clone()).collect())?;
+        Ok(Verdict { scores, virial_ratio, truth: None })
+    }
+
+    fn model(&self) -> Option<ModelSummary> {
+        Some(self.summary())
+    }
+
+    fn made_from(&self) -> &MadeFrom {
+        &self.made_from
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use riemla::predict::{ClassPrediction, RegressionPrediction};
+
+    #[test]
+    fn scores_are_in_the_units_and_order_of_the_papers_tables() {
+        let classes = Prediction::Classes(ClassPrediction {
+            classes: 2,
+            probabilities: vec![0.75, 0.25, 0.75, 0.25],
+            entropy: Vec::new(),
+            aleatoric: None,
+            epistemic: None,
+        });
+        let scores = in_paper_units(&classes, &Targets::Classes(vec![0, 1]), 10).expect("scores");
+        let names: Vec<&str> = scores.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["accuracy", "nll", "brier", "ece", "mce"]);
+        // Half are right at a confidence of 75 %; squared errors 0.125 and 1.125, over two classes.
+        for ((name, value), wanted) in
+            scores.iter().zip([50.0, -0.5 * (0.75f64 * 0.25).ln(), 0.3125, 25.0, 25.0])
+        {
+            assert!((value - wanted).abs() < 1e-12, "{name}: {value} and not {wanted}");
+        }
+        let values = Prediction::Values(RegressionPrediction {
+            outputs: 1,
+            mean: vec![1.0],
+            epistemic_variance: vec![0.5],
+            aleatoric_variance: vec![0.5],
+        });
+        let targets = Targets::Values { values: vec![3.0], outputs: 1 };
+        let scores = in_paper_units(&values, &targets, 10).expect("scores");
+        assert_eq!(scores.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["nlpd", "rmse"]);
+        assert!((scores[0].1 - 0.5 * (std::f64::consts::TAU.ln() + 4.0)).abs() < 1e-12 && scores[1].1 == 2.0);
+    }
+}

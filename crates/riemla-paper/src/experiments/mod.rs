@@ -1,0 +1,37 @@
+//! The experiments of the paper: described by TOML files, run in parts that survive a kill, reported.
+
+mod bench;
+mod builtin;
+mod cell;
+mod config;
+mod engine;
+mod error;
+mod fit;
+mod fitted;
+mod layout;
+mod names;
+mod paper;
+mod record;
+mod report;
+mod resolve;
+mod results;
+mod rows;
+mod subject;
+pub mod truth;
+
+pub use builtin::{BUILTIN, builtin, open, paper_experiments};
+pub use config::{Experiment, Figure, NetworkChoice, Optimizer, Problem, Quick, Split, Takes, Training};
+pub use engine::{Outcome, Request, run};
+pub use error::ExperimentError;
+pub use layout::prepare;
+pub use names::PriorName;
+pub use paper::{PAPER_RESULTS, PaperRow, paper_rows};
+pub use record::{CellKey, DrawSummary, ModelSummary, Records, RunRecord, Score};
+pub use report::{has_results, write_report};
+pub use results::{ResultRow, read_results, result_rows, results_csv};
+
+pub use riemla_workflow::method::MethodName;
+pub use riemla_workflow::setting::{Entry, Setting};
+
+/// Results of this module.
+pub type Result<T> = std::result::Result<T, ExperimentError>;

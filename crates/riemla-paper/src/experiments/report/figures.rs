@@ -1,0 +1,162 @@
+//! Figures from saved draws: the first seed of every experiment that has any.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use riemla::curvature::Laplace;
+use riemla::predict::Prediction;
+use riemla_files::samples::{SAMPLES_FILE, read_samples};
+
+use super::super::config::{Figure, Problem};
+use super::super::fit::{self, Fit};
+use super::super::layout::CellPaths;
+use super::super::record::CellKey;
+use super::super::rows::{Rows, data_of, rows};
+use super::super::{Experiment, MethodName, PriorName, Records, Result, Setting};
+use super::{bands, logistic, maps};
+use crate::datasets::DataDirs;
+use riemla_workflow::report::Section;
+use riemla_workflow::watch::Silent;
+
+/// Draws that a figure is made of, as in the paper.
+const DRAWS: usize = 50;
+/// The seed that is drawn.
+const SEED: u64 = 0;
+
+/// Where saved things are.
+pub struct Saved<'a> {
+    /// The output directory.
+    pub out: &'a Path,
+    /// The data.
+    pub data: &'a DataDirs,
+    /// What was run.
+    pub records: &'a Records,
+}
+
+/// A trained problem with the draws of one prior.
+pub struct Drawn {
+    /// The problem.
+    pub problem: Problem,
+    /// Its rows.
+    pub rows: Rows,
+    /// Its weights.
+    pub fit: Fit,
+    /// The approximation.
+    pub laplace: Arc<Laplace>,
+    /// The prior.
+    pub prior: PriorName,
+    /// Draws by setting and method, in the order of tables.
+    pub sets: Vec<(Setting, MethodName, Vec<Vec<f64>>)>,
+}
+
+impl Drawn {
+    /// Predictions of one set of draws.
+    pub fn predict(&self, method: MethodName, thetas: &[Vec<f64>], inputs: &[f64]) -> Result<Prediction> {
+        let thetas = thetas.iter().take(DRAWS).cloned().collect();
+        let predictor = self.fit.predictor(&self.laplace, method.is_linearized(), thetas)?;
+        Ok(predictor.predict(inputs)?)
+    }
+
+    /// The name of a set, for titles.
+    pub fn title(setting: Setting, method: MethodName) -> String {
+        if setting == Setting::ANY { method.name().into() } else { format!("{}, {setting}", method.name()) }
+    }
+}
+
+/// The figures of an experiment; what cannot be drawn is said.
+pub fn section(saved: &Saved<'_>, experiment: &Experiment) -> Option<Section> {
+    if experiment.figure == Figure::None {
+        return None;
+    }
+    let empty = Section::new(format!("Figures: {}", experiment.title), intro(experiment.figure));
+    let mut section = empty.clone();
+    if let Err(error) = draw(saved, experiment, &mut section) {
+        section = empty;
+        section.text(format!("Nothing can be drawn: {error}"));
+    }
+    Some(section)
+}
+
+fn draw(saved: &Saved<'_>, experiment: &Experiment, section: &mut Section) -> Result<()> {
+    let mut all = Vec::new();
+    for problem in &experiment.problems {
+        for prior in PriorName::ALL {
+            all.extend(load(saved, experiment, problem, prior)?);
+        }
+    }
+    if experiment.figure == Figure::BatchSizes {
+        return bands::batch_sizes(section, &all);
+    }
+    for drawn in &all {
+        let prior = drawn.prior.name();
+        section.text(format!("{}, prior {prior}:", drawn.problem.name)).grid(match experiment.figure {
+            Figure::ConfidenceMaps => maps::maps(drawn)?,
+            Figure::Logistic => logistic::figures(drawn)?,
+            _ => bands::bands(drawn)?,
+        });
+    }
+    Ok(())
+}
+
+/// The draws of a problem under a prior, if there are any.
+fn load(
+    saved: &Saved<'_>,
+    experiment: &Experiment,
+    problem: &Problem,
+    prior: PriorName,
+) -> Result<Option<Drawn>> {
+    let mut sets = Vec::new();
+    let mut settings = vec![Setting::ANY];
+    settings.extend(Setting::PRESETS);
+    settings.extend(&experiment.settings);
+    settings.sort_unstable();
+    settings.dedup();
+    for setting in settings {
+        for method in experiment.methods.iter().map(|entry| entry.method) {
+            let key = CellKey {
+                experiment: experiment.name.clone(),
+                problem: problem.name.clone(),
+                seed: SEED,
+                prior,
+                setting,
+                method,
+            };
+            let paths = CellPaths::of(saved.out, &key);
+            if saved.records.get(&key).is_some() && paths.samples.join(SAMPLES_FILE).is_file() {
+                let draws = read_samples(&paths.samples)?.draws;
+                sets.push((setting, method, draws.into_iter().map(|draw| draw.theta).collect()));
+            }
+        }
+    }
+    if sets.is_empty() {
+        return Ok(None);
+    }
+    let rows = rows(problem, &data_of(problem, saved.data)?, SEED)?;
+    let fit = fit::fit(saved.out, problem, &rows, SEED, &AtomicBool::new(false), &Silent)?;
+    let laplace = Arc::new(fit.laplace(problem, &rows, prior)?);
+    Ok(Some(Drawn { problem: problem.clone(), rows, fit, laplace, prior, sets }))
+}
+
+fn intro(figure: Figure) -> &'static str {
+    match figure {
+        Figure::ConfidenceMaps => {
+            "Colour is the predicted class, strong where the model is sure. The dots are the training \
+             points, the thick line is the decision boundary. Good confidence ends where the data end."
+        }
+        Figure::Bands => {
+            "Mean, two deviations of the function (inner band) and of a new observation (outer band), some \
+             sampled functions as thin lines, and the training points. Curves that leave the picture are cut."
+        }
+        Figure::Logistic => {
+            "The posterior over the two weights, drawn exactly, with the draws on it; then the classifier of \
+             one draw, and the average over all draws. The draws shown as single classifiers have the same \
+             tangent vector."
+        }
+        Figure::BatchSizes => {
+            "Sampled functions when every geodesic sees only B of the training points: small batches give \
+             functions that agree less."
+        }
+        Figure::None => "",
+    }
+}

@@ -1,0 +1,89 @@
+//! Scores and virial ratios against the strength, with what the rules chose.
+
+use riemla::posterior::MetricChoice;
+
+use super::super::super::{MethodName, PriorName, Setting};
+use super::super::unique;
+use super::lines::{Line, find, settings};
+use riemla_workflow::plot::{Axis, Chart, Color, Marker, Reference, Series, Style};
+
+const MARKERS: [Marker; 5] =
+    [Marker::Circle, Marker::Square, Marker::Triangle, Marker::Diamond, Marker::Cross];
+/// Beyond this ratio of the largest to the smallest number an axis is logarithmic.
+const WIDE: f64 = 5.0;
+
+/// Two charts per problem and prior.
+pub fn charts(lines: &[Line]) -> Vec<(String, String)> {
+    let seen = unique(lines.iter().map(|line| (line.place.problem.as_str(), line.place.prior)));
+    let both = |(problem, prior): (&str, PriorName)| {
+        let here: Vec<Line> = lines
+            .iter()
+            .filter(|line| line.place.problem == problem && line.place.prior == prior)
+            .cloned()
+            .collect();
+        let title = format!("{problem}, prior {}", prior.name());
+        [(scores(&title, &here), String::new()), (virials(&title, &here), String::new())]
+    };
+    seen.into_iter().flat_map(both).collect()
+}
+
+fn scores(title: &str, lines: &[Line]) -> String {
+    let straight = lines.iter().filter(|line| !line.place.method.is_riemannian());
+    let all: Vec<f64> = lines.iter().map(|line| line.nll.mean).collect();
+    let (low, high) = all.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
+    let wide = low > 0.0 && high > WIDE * low;
+    let axis = if wide { Axis::log("test NLL") } else { Axis::linear("test NLL") };
+    let mut chart = Chart::new(title, Axis::log("strength a"), axis);
+    for line in straight {
+        chart = chart.reference(Reference::horizontal(line.nll.mean, line.place.method.name()));
+    }
+    with_series(chart, lines, |line| Some((line.nll.mean, line.nll.error.unwrap_or(0.0)))).to_svg()
+}
+
+fn virials(title: &str, lines: &[Line]) -> String {
+    let chart = Chart::new(title, Axis::log("strength a"), Axis::log("virial ratio"))
+        .reference(Reference::horizontal(1.0, "exact draws"));
+    with_series(chart, lines, |line| line.virial.map(|ratio| (ratio, 0.0))).to_svg()
+}
+
+/// A line through the given strengths per method and metric, and a mark for each rule.
+fn with_series(mut chart: Chart, lines: &[Line], y: impl Fn(&Line) -> Option<(f64, f64)>) -> Chart {
+    let (given, others) = settings(lines);
+    let methods = || MethodName::ALL.into_iter().filter(|method| method.is_riemannian());
+    let of = |method: MethodName, settings: &[Setting]| -> Vec<(f64, f64, f64)> {
+        let place = lines.iter().map(|line| &line.place).find(|place| place.method == method);
+        let Some(place) = place else { return Vec::new() };
+        let point = |setting: &Setting| {
+            let line = find(lines, place, *setting)?;
+            y(line).zip(line.strength).map(|((y, error), a)| (a, y, error))
+        };
+        settings.iter().filter_map(point).collect()
+    };
+    let mut metrics: Vec<MetricChoice> = given.iter().map(|setting| setting.metric()).collect();
+    metrics.dedup();
+    for metric in metrics {
+        let given: Vec<Setting> = given.iter().copied().filter(|s| s.metric() == metric).collect();
+        for method in methods() {
+            let points = of(method, &given);
+            if points.is_empty() {
+                continue;
+            }
+            let of_loss = metric == MetricChoice::Loss;
+            let name = if of_loss { method.name().into() } else { format!("{method}, preconditioned") };
+            let style = Style { dashed: !of_loss, ..Style::method(method) };
+            let errors: Vec<f64> = points.iter().map(|p| p.2).collect();
+            let points = points.into_iter().map(|p| (p.0, p.1)).collect();
+            chart = chart.series(Series::line(name, points).errors(&errors).style(style));
+        }
+    }
+    for (i, setting) in others.iter().enumerate() {
+        let points: Vec<_> = methods().flat_map(|method| of(method, &[*setting])).collect();
+        let color = if i < MARKERS.len() { Color::Ink } else { Color::Quiet };
+        let style = Style { color, marker: MARKERS[i % MARKERS.len()], dashed: false };
+        let points: Vec<_> = points.into_iter().map(|p| (p.0, p.1)).collect();
+        if !points.is_empty() {
+            chart = chart.series(Series::scatter(setting.name(), points).style(style));
+        }
+    }
+    chart
+}

@@ -1,0 +1,28 @@
+//! Studies of settings: numbers against the strength, what the rules find, and which wins where.
+
+mod charts;
+mod lines;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use super::super::{Experiment, ResultRow, RunRecord};
+use riemla_workflow::report::Section;
+
+const INTRO: &str = "\
+Lines go through given strengths a; marks are the strengths that rules found. All settings share the trained \
+weights and the tangent vectors. For a to 0 the draws are those of la and lin-la. A virial ratio of 1 is that \
+of exact draws; the score looks at predictions only and may prefer draws that are too narrow or too wide.";
+
+/// The section of an experiment with settings of its own.
+pub fn section(experiment: &Experiment, rows: &[ResultRow], records: &[RunRecord]) -> Section {
+    let lines = lines::lines(&experiment.name, rows, records);
+    let places = summary::complete(&lines);
+    let verdicts = summary::verdicts(&lines, &places);
+    let intro = format!("{}\n\n{INTRO}", experiment.about.trim());
+    let mut section = Section::new(experiment.title.clone(), intro);
+    section.text(summary::words(&verdicts, places.len()));
+    section.table(summary::table(&verdicts, places.len())).table(summary::winners(&lines));
+    section.grid(charts::charts(&lines)).table(summary::details(&lines));
+    section
+}

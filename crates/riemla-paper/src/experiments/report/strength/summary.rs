@@ -1,0 +1,163 @@
+//! Which rule wins where, from the numbers alone.
+
+use super::super::super::Setting;
+use super::super::numbers::{Number, shown};
+use super::lines::{Line, Place, find, places, settings};
+use crate::experiments::results::mean_and_error;
+use riemla_workflow::report::{Table, decimals};
+
+/// What a setting is like over all places that have every setting.
+pub struct Verdict {
+    /// The setting.
+    pub setting: Setting,
+    /// Places where its NLL is the lowest of all that are no given numbers.
+    pub wins: usize,
+    /// NLL above the lowest of all settings, mean and error over places.
+    pub excess: (f64, Option<f64>),
+    /// The largest of these.
+    pub worst: f64,
+    /// Mean of |ln(virial ratio)|.
+    pub virial: f64,
+    /// Geometric mean of the gradients per draw.
+    pub gradients: f64,
+    /// Mean cost of the search in draws.
+    pub search: Option<f64>,
+    /// Searches that met their condition, and all.
+    pub converged: (usize, usize),
+}
+
+/// Places with a number for every setting that is anywhere.
+pub fn complete(lines: &[Line]) -> Vec<Place> {
+    let (given, others) = settings(lines);
+    let all: Vec<Setting> = given.into_iter().chain(others).collect();
+    let full = |place: &Place| all.iter().all(|setting| find(lines, place, *setting).is_some());
+    places(lines).into_iter().filter(full).collect()
+}
+
+/// One verdict per setting, given numbers last.
+pub fn verdicts(lines: &[Line], places: &[Place]) -> Vec<Verdict> {
+    let (given, others) = settings(lines);
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let judge = |&setting: &Setting| {
+        let here: Vec<&Line> = places.iter().filter_map(|place| find(lines, place, setting)).collect();
+        let excess: Vec<f64> =
+            here.iter().map(|line| line.nll.mean - lowest(lines, &line.place, |_| true)).collect();
+        let won = |line: &&&Line| {
+            others.contains(&setting)
+                && line.nll.mean <= lowest(lines, &line.place, |other| others.contains(&other))
+        };
+        let mean = |values: Vec<f64>| (!values.is_empty()).then(|| mean_and_error(&values).0);
+        let virials = here.iter().filter_map(|line| line.virial).map(|ratio| ratio.ln().abs());
+        let gradients = here.iter().filter_map(|line| line.gradients).map(f64::ln);
+        Verdict {
+            setting,
+            wins: here.iter().filter(won).count(),
+            excess: mean_and_error(&excess),
+            worst: excess.iter().copied().fold(0.0, f64::max),
+            virial: mean(virials.collect()).unwrap_or(f64::NAN),
+            gradients: mean(gradients.collect()).map_or(f64::NAN, f64::exp),
+            search: mean(here.iter().filter_map(|line| line.search).collect()),
+            converged: here.iter().fold((0, 0), |(a, b), l| (a + l.converged.0, b + l.converged.1)),
+        }
+    };
+    others.iter().chain(&given).map(judge).collect()
+}
+
+/// The lowest NLL of a place among some settings.
+fn lowest(lines: &[Line], place: &Place, among: impl Fn(Setting) -> bool) -> f64 {
+    let here = lines.iter().filter(|line| line.place == *place && among(line.setting));
+    here.map(|line| line.nll.mean).fold(f64::INFINITY, f64::min)
+}
+
+/// The verdicts as a table.
+pub fn table(verdicts: &[Verdict], places: usize) -> Table {
+    let row = |v: &Verdict| {
+        let rule = v.setting.given_strength().is_none();
+        let cells = vec![
+            if rule { v.wins.to_string() } else { "–".into() },
+            shown("nll", Number { mean: v.excess.0, error: v.excess.1 }),
+            format!("{:.3}", v.worst),
+            format!("{:.2}", v.virial),
+            format!("{:.0}", v.gradients),
+            decimals(v.search, 1),
+            if v.converged.1 == 0 { "–".into() } else { format!("{} of {}", v.converged.0, v.converged.1) },
+        ];
+        (v.setting.name(), cells)
+    };
+    let columns = [
+        "wins",
+        "NLL above the lowest",
+        "at worst",
+        "mean |ln virial ratio|",
+        "gradients per draw",
+        "search, in draws",
+        "converged",
+    ];
+    Table::new("setting", columns).rows(verdicts.iter().map(row)).caption(format!(
+        "Over {places} posteriors (problem, prior, method) that have all settings. Wins: lowest test NLL \
+         among the settings that are no given number. Above the lowest: of all settings, given numbers \
+         too. Gradients: geometric mean. Converged: searches that met their condition."
+    ))
+}
+
+/// The same in words.
+pub fn words(verdicts: &[Verdict], places: usize) -> String {
+    let rules = || verdicts.iter().filter(|v| v.setting.given_strength().is_none());
+    let best = |score: &dyn Fn(&Verdict) -> f64| rules().min_by(|a, b| score(a).total_cmp(&score(b)));
+    let Some((wins, mean)) = best(&|v| -(v.wins as f64)).zip(best(&|v| v.excess.0)) else {
+        return String::new();
+    };
+    let (Some(worst), Some(virial)) = (best(&|v| v.worst), best(&|v| v.virial)) else {
+        return String::new();
+    };
+    format!(
+        "Lowest test NLL most often: {} ({} of {places}). Lowest on average: {} ({:+.3} above the lowest of all \
+         settings). Least bad at its worst: {} ({:+.3}). Virial ratio closest to 1: {}.",
+        wins.setting, wins.wins, mean.setting, mean.excess.0, worst.setting, worst.worst, virial.setting
+    )
+}
+
+/// The lowest NLL of each place: which rule has it, and which given number.
+pub fn winners(lines: &[Line]) -> Table {
+    let (given, others) = settings(lines);
+    let best = |place: &Place, among: &[Setting]| {
+        let here = among.iter().filter_map(|setting| find(lines, place, *setting));
+        here.min_by(|a, b| a.nll.mean.total_cmp(&b.nll.mean))
+            .map_or("–".into(), |line| format!("{}: {}", line.setting, shown("nll", line.nll)))
+    };
+    let row = |place: &Place| {
+        let mut cells = vec![best(place, &others), best(place, &given)];
+        cells.extend(others.iter().map(|setting| {
+            let line = find(lines, place, *setting);
+            line.map_or("–".into(), |line| shown("nll", Number { error: None, ..line.nll }))
+        }));
+        (place.name(), cells)
+    };
+    let mut columns = vec!["best rule".to_string(), "best given strength".into()];
+    columns.extend(others.iter().map(|setting| setting.name()));
+    Table::new("posterior", columns).rows(places(lines).iter().map(row)).caption("Test NLL by rule.")
+}
+
+/// All that the rules did.
+pub fn details(lines: &[Line]) -> Table {
+    let (_, others) = settings(lines);
+    let row = |line: &Line| {
+        let name = format!("{}, {}", line.place.name(), line.setting);
+        let cells = vec![
+            decimals(line.strength, 4),
+            shown("nll", line.nll),
+            decimals(line.virial, 2),
+            decimals(line.gradients, 0),
+            decimals(line.search, 1),
+        ];
+        (name, cells)
+    };
+    let rules = lines.iter().filter(|line| others.contains(&line.setting));
+    let columns = ["strength", "NLL", "virial ratio", "gradients per draw", "search, in draws"];
+    Table::new("posterior and rule", columns).rows(rules.map(row)).caption(
+        "Means over seeds. The search is given in draws: its gradients divided by those of a draw at \
+         the strength it found.",
+    )
+}

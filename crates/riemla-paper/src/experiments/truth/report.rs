@@ -1,0 +1,294 @@
+//! What is said of an experiment against the truth, from its records: sections of a report, and a table.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::super::record::RunRecord;
+use super::super::report::unfinished;
+use super::super::results::mean_and_error;
+use super::super::{Experiment, MethodName, Result};
+use super::against::TruthNumbers;
+use super::chains::ChainSummary;
+use super::figures;
+use riemla_workflow::report::{Section, Table, decimals};
+use riemla_workflow::setting::Entry;
+
+const DISTANCES: &str = "\
+W1 is the Wasserstein-1 distance of the marginals, in deviations of the truth, mean over weights; in brackets \
+what a second set of exact draws of that size would show. W1 of predictions is the same for the predictions \
+on up to 100 test rows (sum of distances over sum of deviations). The weights of a network can be exchanged \
+without another prediction, and chains do wander between such places: for networks the predictions count. \
+Virial ratio and loss rise are 1 for exact draws and for Gaussian posteriors. Gradients per independent draw \
+contain the search for the strength and the warm-up of chains; draws of all methods but NUTS are independent. A strength is not met if \
+the rule has no solution and the end of its range was taken. On densities the search looks at all draws, on \
+networks at ten: only there is its cost that of a user.";
+
+/// A method on a target, over all seeds.
+pub struct Line<'a> {
+    /// The target.
+    pub target: &'a str,
+    /// The method with its setting.
+    pub entry: Entry,
+    /// One record per seed.
+    pub records: Vec<&'a RunRecord>,
+}
+
+impl Line<'_> {
+    fn numbers(&self) -> impl Iterator<Item = &TruthNumbers> {
+        self.records.iter().filter_map(|record| record.truth.as_ref())
+    }
+
+    fn mean(values: Vec<f64>) -> Option<f64> {
+        (!values.is_empty()).then(|| mean_and_error(&values).0)
+    }
+
+    /// The mean over seeds of a number.
+    pub fn number(&self, of: impl Fn(&TruthNumbers) -> Option<f64>) -> Option<f64> {
+        Self::mean(self.numbers().filter_map(of).collect())
+    }
+
+    /// The mean over seeds of what all records have.
+    fn of_record(&self, of: impl Fn(&RunRecord) -> Option<f64>) -> Option<f64> {
+        Self::mean(self.records.iter().filter_map(|record| of(record)).collect())
+    }
+
+    fn of_chains(&self, of: impl Fn(&ChainSummary) -> Option<f64>) -> Option<f64> {
+        self.number(|numbers| numbers.chains.as_ref().and_then(&of))
+    }
+
+    /// The distance that counts: of predictions where there are any.
+    pub fn distance(&self) -> Option<f64> {
+        self.number(|t| t.distances.functions.or(t.distances.weights))
+    }
+
+    /// What exact draws would show.
+    pub fn null(&self) -> Option<f64> {
+        self.number(|t| t.distances.functions_null.or(t.distances.weights_null))
+    }
+
+    fn is_exact(&self) -> bool {
+        self.numbers().any(|numbers| numbers.exact_truth)
+    }
+
+    /// Whether the rule for the strength is met in every seed; none without a rule.
+    fn rule_met(&self) -> Option<bool> {
+        self.numbers().filter_map(|numbers| numbers.rule_met).reduce(|a, b| a && b)
+    }
+
+    fn count(&self, of: impl Fn(&RunRecord) -> u64) -> u64 {
+        self.records.iter().map(|record| of(record)).sum()
+    }
+}
+
+/// The lines of an experiment in its order, chains first.
+fn lines<'a>(experiment: &'a Experiment, records: &'a [RunRecord]) -> Vec<Line<'a>> {
+    let densities = experiment.truth.iter().flat_map(|plan| &plan.densities).map(|density| density.name());
+    let targets = densities.chain(experiment.problems.iter().map(|problem| problem.name.as_str()));
+    let entries = || [MethodName::Nuts.into()].into_iter().chain(experiment.methods.iter().copied());
+    let line = |(target, entry): (&'a str, Entry)| {
+        let of_line = |record: &&RunRecord| {
+            record.key.experiment == experiment.name
+                && (record.key.problem.as_str(), record.key.entry()) == (target, entry)
+                && record.truth.is_some()
+        };
+        let records: Vec<&RunRecord> = records.iter().filter(of_line).collect();
+        (!records.is_empty()).then_some(Line { target, entry, records })
+    };
+    targets.flat_map(|target| entries().map(move |entry| (target, entry))).filter_map(line).collect()
+}
+
+/// The sections of the report.
+pub fn sections(out: &Path, experiment: &Experiment, records: &[RunRecord]) -> Result<Vec<Section>> {
+    let lines = &lines(experiment, records);
+    let mut targets: Vec<&str> = lines.iter().map(|line| line.target).collect();
+    targets.dedup();
+    if targets.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut closest = Section::new("Who is closest", experiment.about.trim());
+    let all = lines.iter().flat_map(|line| line.records.iter().copied());
+    closest.text(untrusted(lines, &targets)).text(unfinished(all)).table(ranking(lines, &targets));
+    closest.grid(figures::strips(lines, &targets));
+    let mut planes = Section::new("Densities in the plane", figures::INTRO);
+    for density in experiment.truth.iter().flat_map(|plan| &plan.densities) {
+        planes.grid(figures::plane(out, *density, lines)?);
+    }
+    let mut numbers = Section::new("All numbers", DISTANCES);
+    for target in &targets {
+        numbers.table(table(lines, target));
+    }
+    let mut chains = Section::new("The chains", CHAINS);
+    chains.table(chain_table(lines));
+    Ok(vec![closest, planes, numbers, chains])
+}
+
+const CHAINS: &str = "\
+R-hat and effective sample sizes are the worst over what is judged: predictions and the loss for networks, \
+coordinates and the loss for densities. Limits: R-hat 1.01, effective sample sizes 400.";
+
+/// Whether the truth of a target can be trusted.
+fn trusted(lines: &[Line<'_>], target: &str) -> bool {
+    let nuts = lines.iter().find(|line| line.target == target && line.entry.method == MethodName::Nuts);
+    let converged = |t: &TruthNumbers| t.exact_truth || t.chains.is_some_and(|chains| chains.converged);
+    nuts.is_some_and(|line| line.numbers().all(converged))
+}
+
+/// What must not be taken for the truth.
+fn untrusted(lines: &[Line<'_>], targets: &[&str]) -> String {
+    let bad: Vec<&str> = targets.iter().copied().filter(|target| !trusted(lines, target)).collect();
+    if bad.is_empty() {
+        return "All chains that stand for the truth converged.".into();
+    }
+    format!(
+        "The chains of these did not converge, so that they are no truth, only the best there is (marked by *): {}.",
+        bad.join("; ")
+    )
+}
+
+/// The name of a target, marked if its truth is none.
+pub fn marked(lines: &[Line<'_>], target: &str) -> String {
+    if trusted(lines, target) { target.into() } else { format!("{target} *") }
+}
+
+/// The three closest of every target.
+fn ranking(lines: &[Line<'_>], targets: &[&str]) -> Table {
+    let row = |target: &&str| {
+        let (chains, others): (Vec<&Line<'_>>, Vec<_>) = lines
+            .iter()
+            .filter(|line| line.target == *target)
+            .partition(|line| line.entry.method == MethodName::Nuts);
+        let mut others: Vec<(f64, &Line<'_>)> =
+            others.into_iter().filter_map(|line| Some((line.distance()?, line))).collect();
+        others.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let cost = |line: &Line<'_>| line.number(|t| t.gradients_per_effective_draw);
+        let cell = |(distance, line): &(f64, &Line<'_>)| {
+            let cost = cost(line).filter(|cost| *cost > 0.0);
+            let cost = cost.map_or(String::new(), |cost| format!(", {cost:.0} gradients"));
+            format!("{}: {distance:.3}{cost}", line.entry)
+        };
+        let mut cells: Vec<String> = others.iter().take(3).map(cell).collect();
+        cells.resize(3, "–".into());
+        let nuts = chains.first().and_then(|line| cost(line));
+        cells.push(nuts.map_or("–".into(), |cost| format!("{cost:.0} gradients")));
+        (marked(lines, target), cells)
+    };
+    let caption =
+        "By W1 of predictions, of coordinates for densities; with the gradients per independent draw.";
+    Table::new("target", ["closest", "second", "third", "nuts"])
+        .rows(targets.iter().map(row))
+        .caption(caption)
+}
+
+fn with_null(value: Option<f64>, null: Option<f64>) -> String {
+    match (value, null) {
+        (Some(value), Some(null)) => format!("{value:.3} ({null:.3})"),
+        (None, Some(null)) => format!("({null:.3})"),
+        (value, None) => decimals(value, 3),
+    }
+}
+
+fn table(lines: &[Line<'_>], target: &str) -> Table {
+    let row = |line: &&Line<'_>| {
+        let cells = vec![
+            with_null(line.number(|t| t.distances.weights), line.number(|t| t.distances.weights_null)),
+            with_null(line.number(|t| t.distances.functions), line.number(|t| t.distances.functions_null)),
+            decimals(line.number(|t| t.distances.deviation_ratio), 2),
+            decimals(line.of_record(|record| record.draws.virial_ratio), 2),
+            decimals(line.number(|t| t.loss_rise), 2),
+            decimals(line.number(|t| t.nll), 3),
+            decimals(line.of_record(|record| record.draws.strength), 3)
+                + if line.rule_met() == Some(false) { " (not met)" } else { "" },
+            decimals(line.number(|t| t.gradients_per_draw), 0),
+            decimals(line.number(|t| t.gradients_per_effective_draw), 0),
+        ];
+        (line.entry.to_string(), cells)
+    };
+    let here: Vec<&Line<'_>> = lines.iter().filter(|line| line.target == target).collect();
+    let columns = [
+        "W1",
+        "W1 of predictions",
+        "sd ratio",
+        "virial ratio",
+        "loss rise",
+        "NLL",
+        "strength",
+        "gradients per draw",
+        "per independent draw",
+    ];
+    let dim = here.first().and_then(|line| line.numbers().next()).map_or(0, |numbers| numbers.dim);
+    let truth = match here.first() {
+        Some(line) if line.is_exact() => "exact draws".to_string(),
+        line => format!("{} draws of NUTS", line.map_or(0, |line| line.count(|record| record.samples))),
+    };
+    Table::new("method", columns)
+        .rows(here.iter().map(row))
+        .caption(format!("{}: {dim} weights; the truth is {truth}.", marked(lines, target)))
+}
+
+fn chain_table(lines: &[Line<'_>]) -> Table {
+    let row = |line: &Line<'_>| {
+        let converged =
+            line.numbers().filter_map(|t| t.chains).map(|chains| chains.converged).reduce(|a, b| a && b)?;
+        let cells = vec![
+            decimals(line.of_chains(|chains| chains.r_hat), 3),
+            decimals(line.of_chains(|chains| chains.bulk_ess), 0),
+            decimals(line.of_chains(|chains| chains.tail_ess), 0),
+            decimals(line.of_chains(|chains| chains.weights_r_hat), 3),
+            decimals(line.of_chains(|chains| Some(chains.divergences as f64)), 0),
+            decimals(line.number(|t| t.gradients_per_draw), 0),
+            if converged { "yes".into() } else { "no".into() },
+        ];
+        Some((line.target.to_string(), cells))
+    };
+    let columns = [
+        "R-hat",
+        "bulk ESS",
+        "tail ESS",
+        "R-hat of weights",
+        "divergences",
+        "gradients per draw",
+        "converged",
+    ];
+    Table::new("target", columns).rows(lines.iter().filter_map(row))
+}
+
+const HEADER: &str = "target,method,weights,draws,failed,strength,rule_met,w1,w1_null,sd_ratio,function_w1,\
+function_w1_null,virial_ratio,loss_rise,nll,gradients_per_draw,search_gradients,\
+gradients_per_effective_draw,r_hat,bulk_ess,tail_ess,divergences,truth,truth_converged";
+
+/// `truth.csv`: the means over seeds, empty where something is not known.
+pub fn truth_csv(experiment: &Experiment, records: &[RunRecord]) -> String {
+    let lines = lines(experiment, records);
+    let mut csv = format!("{HEADER}\n");
+    for line in &lines {
+        let (draws, failed) = (line.count(|record| record.samples), line.count(|record| record.failed));
+        let dim = line.numbers().next().map_or(0, |numbers| numbers.dim);
+        let met = line.rule_met().map_or(String::new(), |met| met.to_string());
+        let strength = line.of_record(|record| record.draws.strength);
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.6}"));
+        let _ =
+            write!(csv, "{},{},{dim},{draws},{failed},{},{met}", line.target, line.entry, number(strength));
+        for value in [
+            line.number(|t| t.distances.weights),
+            line.number(|t| t.distances.weights_null),
+            line.number(|t| t.distances.deviation_ratio),
+            line.number(|t| t.distances.functions),
+            line.number(|t| t.distances.functions_null),
+            line.of_record(|record| record.draws.virial_ratio),
+            line.number(|t| t.loss_rise),
+            line.number(|t| t.nll),
+            line.number(|t| t.gradients_per_draw),
+            line.number(|t| Some(t.search_gradients as f64)),
+            line.number(|t| t.gradients_per_effective_draw),
+            line.of_chains(|chains| chains.r_hat),
+            line.of_chains(|chains| chains.bulk_ess),
+            line.of_chains(|chains| chains.tail_ess),
+            line.of_chains(|chains| Some(chains.divergences as f64)),
+        ] {
+            let _ = write!(csv, ",{}", number(value));
+        }
+        let kind = if line.is_exact() { "exact" } else { "nuts" };
+        let _ = writeln!(csv, ",{kind},{}", trusted(&lines, line.target));
+    }
+    csv
+}

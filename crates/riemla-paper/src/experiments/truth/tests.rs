@@ -1,0 +1,187 @@
+//! The comparison with the truth, where the answer is known.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use super::super::cell::{Drawn, Wanted};
+use super::super::fit;
+use super::super::fitted::{Fitted, Ready};
+use super::super::layout::CellPaths;
+use super::super::record::{CellKey, Records};
+use super::super::rows::{data_of, rows};
+use super::super::{Entry, Experiment, PriorName, Request, Setting, builtin, run, write_report};
+use super::chains;
+use super::density::Density;
+use super::distance::{Distances, Truth};
+use super::plan::ChainPlan;
+use super::plane::Plane;
+use super::target::Target;
+use crate::datasets::DataDirs;
+use riemla_workflow::watch::Silent;
+
+static GO: AtomicBool = AtomicBool::new(false);
+static STOP: AtomicBool = AtomicBool::new(true);
+
+fn key(entry: &str) -> CellKey {
+    let Entry { method, setting } = entry.parse().expect("a method");
+    CellKey {
+        experiment: "truth".into(),
+        problem: "p".into(),
+        seed: 3,
+        prior: PriorName::Given,
+        setting: setting.unwrap_or(Setting::ANY),
+        method,
+    }
+}
+
+fn wanted<'a>(target: &'a dyn Target, paths: &'a CellPaths, samples: u64) -> Wanted<'a> {
+    Wanted { paths, seed: 3, samples, origin: &target.made_from().draws, stop: &GO, watch: &Silent }
+}
+
+fn drawn(target: &dyn Target, entry: &str, samples: u64) -> Drawn {
+    let out = tempfile::tempdir().expect("a directory");
+    let key = key(entry);
+    target.draws(&key, &wanted(target, &CellPaths::of(out.path(), &key), samples)).expect("draws")
+}
+
+fn thetas(drawn: &Drawn) -> Vec<&[f64]> {
+    drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect()
+}
+
+fn distances(plane: &Plane, truth: &Truth, thetas: &[&[f64]]) -> (f64, f64) {
+    let Distances { weights, weights_null, .. } = truth.distances(plane, thetas, false).expect("distances");
+    (weights.expect("a distance"), weights_null.expect("a null"))
+}
+
+/// Exact draws of another seed are about as far as the null says; the Laplace approximation, which does not
+/// bend, is not. The factor 2 is three to four deviations of such a distance (fixed seeds).
+#[test]
+fn exact_draws_are_as_close_as_the_null_and_straight_ones_are_not() {
+    for density in [Density::Banana, Density::Funnel] {
+        let plane = Plane::new(density).expect("a plane");
+        let truth = Truth::new(&plane, plane.exact(1, 4000).expect("exact")).expect("truth");
+        let (own, null) = distances(&plane, &truth, &super::distance::slices(&density.exact(2, 500)));
+        assert!(own < 2.0 * null, "{density:?}: {own} against {null}");
+        let (far, null) = distances(&plane, &truth, &thetas(&drawn(&plane, "la", 500)));
+        assert!(far > 4.0 * null, "{density:?}: {far} against {null}");
+    }
+}
+
+#[test]
+fn rules_are_met_on_planes_or_it_is_said_that_they_are_not() {
+    let plane = Plane::new(Density::Funnel).expect("a plane");
+    let virial = drawn(&plane, "riem-la virial", 60);
+    let found = virial.found.as_ref().expect("a search");
+    assert_eq!(found.status, riemla::posterior::SearchStatus::Converged);
+    // The rule is met by its pilots; sixty draws of a funnel have another mean.
+    let at = found.trials.iter().find(|(strength, _)| *strength == found.strength).and_then(|trial| trial.1);
+    assert!(at.is_some_and(|ratio| ratio.ln().abs() < 0.2), "{found:?}");
+    assert_eq!(virial.draws.len(), 60);
+    let given = drawn(&plane, "riem-la a=1", 60);
+    assert_eq!((given.strength, given.found), (Some(1.0), None));
+    // Methods without a place here.
+    let takes = |name: &str| Plane::takes(name.parse().expect("a method"));
+    assert!(takes("la") && takes("riem-la a=1") && takes("riem-la preconditioned typical"));
+    for name in ["lin-la", "riem-la fisher", "riem-la held-out", "lin-riem-la virial", "swag", "ensemble"] {
+        assert!(!takes(name), "{name}");
+    }
+}
+
+/// A logistic regression is log-concave: 2000 draws are plenty, 80 are not.
+#[test]
+fn chains_converge_on_a_logistic_regression_and_say_when_they_are_too_short() {
+    let out = tempfile::tempdir().expect("a directory");
+    let experiment = builtin("truth").expect("built in");
+    let problem = &experiment.problems[0];
+    let rows = rows(problem, &data_of(problem, &DataDirs::new(None)).expect("data"), 3).expect("rows");
+    let fit = fit::fit(out.path(), problem, &rows, 3, &GO, &Silent).expect("a fit");
+    let laplace = fit.laplace(problem, &rows, PriorName::Given).expect("an approximation");
+    let ready = Ready { experiment: &experiment, problem, strange: Vec::new() };
+    let target = Fitted::new(&ready, &rows, &fit, laplace);
+    let paths = CellPaths::of(out.path(), &key("nuts"));
+    let summary = |warmup, draws| {
+        let plan = ChainPlan { chains: 4, warmup, draws };
+        let drawn = chains::run(&target, &plan, &wanted(&target, &paths, 2)).expect("chains");
+        assert!(drawn.draws.len() == 4 * draws && drawn.gradients() > 4 * draws);
+        drawn.chains.expect("a summary")
+    };
+    assert!(summary(500, 500).converged, "{:?}", summary(500, 500));
+    assert!(!summary(50, 20).converged);
+}
+
+fn request(out: &Path, experiment: Experiment) -> Request {
+    let (presets, priors) = (Vec::new(), PriorName::ALL.to_vec());
+    let (experiments, data) = (vec![experiment], DataDirs::new(None));
+    Request { experiments, quick: true, presets, priors, out: out.into(), data }
+}
+
+#[test]
+fn a_stop_leaves_nothing_half_done_and_what_is_done_is_not_done_again() {
+    let out = tempfile::tempdir().expect("a directory");
+    let mut experiment = builtin("truth").and_then(|e| e.resolve(true)).expect("built in");
+    experiment.problems.truncate(1);
+    experiment.methods = ["la", "riem-la virial"].map(|name| name.parse().expect("a method")).into();
+    let mut request = request(out.path(), experiment);
+    let stopped = run(&request, &STOP, &Silent).expect("an outcome");
+    assert!(stopped.interrupted);
+    assert!(Records::open(out.path()).expect("opens").as_slice().is_empty());
+    let read = || std::fs::read(out.path().join("runs.jsonl")).expect("records");
+    let outcome = run(&request, &GO, &Silent).expect("an outcome");
+    assert!(!outcome.interrupted && outcome.failures.is_empty(), "{:?}", outcome.failures);
+    let first = read();
+    let records = Records::open(out.path()).expect("opens");
+    // Two densities and one network, with chains and two methods each.
+    assert_eq!(records.as_slice().len(), 9);
+    let of = |problem: &str, entry: &str| CellKey { problem: problem.into(), seed: 0, ..key(entry) };
+    let logistic = records.get(&of("logistic 2-D", "nuts")).expect("a record");
+    let truth = logistic.truth.expect("numbers");
+    assert!(!truth.exact_truth && truth.distances.weights.is_none() && truth.nll.is_some());
+    run(&request, &GO, &Silent).expect("an outcome");
+    assert_eq!(read(), first);
+    // What is made of other settings is made again, and the others stay.
+    request.experiments[0].samples += 5;
+    run(&request, &GO, &Silent).expect("an outcome");
+    let records = Records::open(out.path()).expect("opens");
+    let la = records.get(&of("funnel", "la")).expect("a record");
+    assert_eq!((la.samples, records.as_slice().len()), (request.experiments[0].samples, 9));
+    // Distances depend on the chains: with others all of a target are made again.
+    let distances = |records: &Records| {
+        let numbers = records.get(&of("logistic 2-D", "la")).and_then(|record| record.truth);
+        numbers.expect("numbers").distances
+    };
+    let before = distances(&records);
+    request.experiments[0].truth.iter_mut().for_each(|plan| plan.chains.warmup += 50);
+    run(&request, &GO, &Silent).expect("an outcome");
+    assert_ne!(distances(&Records::open(out.path()).expect("opens")), before);
+    // Several seeds are averaged, and the numbers are no tables of the paper.
+    request.experiments[0].seeds = 2;
+    run(&request, &GO, &Silent).expect("an outcome");
+    let page = write_report(out.path(), &request.data).expect("a report");
+    let html = std::fs::read_to_string(page).expect("a page");
+    for part in ["Who is closest", "riem-la virial", "did not converge", "<svg"] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("The paper's claims") && !out.path().join("results.md").exists());
+    let csv = std::fs::read_to_string(out.path().join("truth.csv")).expect("a table");
+    let draws = 2 * request.experiments[0].samples;
+    assert!(csv.lines().any(|line| line.starts_with(&format!("funnel,la,2,{draws},0,"))), "{csv}");
+}
+
+#[test]
+fn mistakes_in_the_file_are_named() {
+    let good = builtin("truth").expect("built in").to_toml();
+    for (from, to, part) in [
+        ("samples = 200", "sampels = 200", "sampels"),
+        ("members = 10", "members = 1", "at least 2"),
+        ("\"given\"", "\"fixed\"", "given"),
+        ("\"la\"", "\"map\"", "map cannot be held against the truth"),
+        ("\"riem-la a=1\"", "\"riem-la\"", "riem-la cannot"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        let error = Experiment::parse("truth.toml", &good.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(error.contains("truth.toml") && error.contains(part), "{to}: {error}");
+    }
+    let banana = builtin("banana").expect("built in").to_toml().replacen("\"la\"", "\"nuts\"", 1);
+    let error = Experiment::parse("banana.toml", &banana).expect_err("no posterior").to_string();
+    assert!(error.contains("nuts is for experiments with a [truth]"), "{error}");
+}

@@ -1,0 +1,408 @@
+//! Runs `riemla reproduce` and `riemla data` as a user would: small runs, kills, a full disk.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A directory of its own for a test, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("riemla-reproduce-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("temporary directory");
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn riemla(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_riemla-paper"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn output(mut command: Command) -> Output {
+    output_of(&mut command)
+}
+
+fn output_of(command: &mut Command) -> Output {
+    command.output().expect("the program starts")
+}
+
+/// The pinwheel is generated: its experiment needs no data.
+const RUN: [&str; 9] = [
+    "reproduce",
+    "pinwheel",
+    "--quick",
+    "--prior",
+    "optimized",
+    "--preset",
+    "paper",
+    "--preset",
+    "calibrated",
+];
+
+fn reproduce(out: &Path, more: &[&str]) -> Command {
+    let mut command = riemla(&RUN);
+    command.arg("--out").arg(out).args(more);
+    command
+}
+
+/// Everything that must be the same: all files but the report and the log of times, with the times
+/// of results and records taken out.
+fn content(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    collect(out, out, &mut files);
+    files
+}
+
+fn collect(root: &Path, directory: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in fs::read_dir(directory).expect("lists") {
+        let path = entry.expect("entry").path();
+        if path.is_dir() {
+            collect(root, &path, files);
+            continue;
+        }
+        let name = path.strip_prefix(root).expect("inside").display().to_string();
+        let bytes = fs::read(&path).expect("reads");
+        let bytes = match name.as_str() {
+            "report.html" | "results.md" => continue,
+            "results.csv" => without_column(&text(&bytes), 11).into_bytes(),
+            _ if name == "runs.jsonl" || name.ends_with(".strength.json") => {
+                without_seconds(&text(&bytes)).into_bytes()
+            }
+            _ => bytes,
+        };
+        files.insert(name, bytes);
+    }
+}
+
+fn without_column(csv: &str, column: usize) -> String {
+    let line = |line: &str| {
+        let fields = line.split(',').enumerate().filter(|(i, _)| *i != column).map(|(_, field)| field);
+        fields.collect::<Vec<_>>().join(",")
+    };
+    csv.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// JSON with the numbers after "seconds" and "seconds_per_sample" taken out, and the checksums that
+/// depend on them.
+fn without_seconds(json: &str) -> String {
+    let json: String = json.split("crc32-").map(|part| part.get(8..).unwrap_or(part)).collect();
+    let mut parts = json.split("\"seconds");
+    let mut kept = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        kept += part.find([',', '}', '\n']).map_or("", |end| &part[end..]);
+    }
+    kept
+}
+
+fn wait_for(child: &mut Child, ready: impl Fn() -> bool) -> bool {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(120) {
+        if ready() {
+            return true;
+        }
+        if child.try_wait().expect("a status").is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("nothing happened for two minutes");
+}
+
+#[test]
+fn a_killed_run_goes_on_with_the_same_bits_on_any_number_of_threads() {
+    let scratch = Scratch::new("kill");
+    let whole = scratch.0.join("whole");
+    let done = output(reproduce(&whole, &["--quiet", "--threads", "2"]));
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert!(done.stderr.is_empty());
+    let html = fs::read_to_string(whole.join("report.html")).expect("a report");
+    assert!(html.starts_with("<!doctype html>") && html.contains("riem-la, calibrated"));
+    assert!(html.contains("<svg"), "figures are drawn");
+
+    // Killed when the log of the paper's geodesics has a few draws, then when the search for the strength of
+    // the other preset has made a trial, then when it has just been found.
+    let killed = scratch.0.join("killed");
+    let place = killed.join("samples/pinwheel/seed-0/optimized");
+    // Header and two records of 605 weights.
+    let some_draws = || fs::metadata(place.join("paper/riem-la.log")).is_ok_and(|m| m.len() > 2 * 8 * 605);
+    let strength = || place.join("calibrated/riem-la.strength.json").is_file();
+    let trial = || place.join("calibrated/riem-la.strength.trials.json").is_file() || strength();
+    let kills: [(&dyn Fn() -> bool, &[&str]); 3] =
+        [(&some_draws, &[]), (&trial, &["--resume"]), (&strength, &["--resume"])];
+    for (ready, more) in kills {
+        let mut child =
+            reproduce(&killed, &["--threads", "1"]).args(more).spawn().expect("the program starts");
+        let caught = wait_for(&mut child, ready);
+        child.kill().expect("SIGKILL");
+        child.wait().expect("it ended");
+        assert!(caught, "the run was over before it could be killed");
+    }
+    let refused = output(reproduce(&killed, &[]));
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("--resume"), "{}", text(&refused.stderr));
+    let resumed = output(reproduce(&killed, &["--quiet", "--resume", "--threads", "1"]));
+    assert_eq!(resumed.status.code(), Some(0), "{}", text(&resumed.stderr));
+
+    let (whole, killed) = (content(&whole), content(&killed));
+    assert_eq!(whole.keys().collect::<Vec<_>>(), killed.keys().collect::<Vec<_>>());
+    for (name, bytes) in &whole {
+        assert!(killed[name] == *bytes, "{name} differs");
+    }
+    assert!(whole.keys().any(|name| name.ends_with("paper/riem-la/samples.safetensors")));
+    assert!(text(&whole["results.csv"]).lines().count() > 20);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_reports_what_is_there_and_the_report_can_be_made_again() {
+    let scratch = Scratch::new("interrupt");
+    let out = scratch.0.join("out");
+    let mut child = reproduce(&out, &["--samples", "500"]).spawn().expect("the program starts");
+    let log = out.join("samples/pinwheel/seed-0/optimized/paper/riem-la.log");
+    assert!(wait_for(&mut child, || fs::metadata(&log).is_ok_and(|m| m.len() > 3 * 8 * 605)));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+    let ended = child.wait_with_output().expect("it ends");
+    assert_eq!(ended.status.code(), Some(130), "{}", text(&ended.stderr));
+    let html = fs::read_to_string(out.join("report.html")).expect("a report");
+    assert!(html.contains("Not all draws are there: pinwheel, seed 0, prior optimized, paper, riem-la"));
+    let records = fs::read_to_string(out.join("runs.jsonl")).expect("records");
+    assert!(records.lines().count() >= 4, "map, la, lin-la and what there is of riem-la");
+    // The report again, from what is saved.
+    fs::remove_file(out.join("report.html")).expect("removes");
+    let again = output({
+        let mut command = riemla(&["reproduce", "report"]);
+        command.arg(&out);
+        command
+    });
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert_eq!(fs::read_to_string(out.join("report.html")).expect("a report"), html);
+}
+
+/// Settings in an experiment's file take the place of --preset; what is done is not done again.
+#[test]
+fn a_study_of_settings_reports_which_rule_wins() {
+    let scratch = Scratch::new("study");
+    let out = scratch.0.join("out");
+    let study = |more: &[&str]| {
+        let mut command = riemla(&["reproduce", "strength", "--quick", "--quiet"]);
+        command.arg("--out").arg(&out).args(more);
+        output(command)
+    };
+    let done = study(&[]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let first = content(&out);
+    let records = text(&first["runs.jsonl"]);
+    for setting in ["a=0.03", "a=0.3", "virial", "loss-rise", "held-out"] {
+        assert!(records.contains(&format!("\"preset\":\"{setting}\"")), "{setting}");
+    }
+    assert!(!records.contains("\"preset\":\"paper\""));
+    let found = "samples/pinwheel/seed-0/optimized/held-out/riem-la.strength.json";
+    assert!(first.contains_key(found) && first.contains_key(&found.replace("held-out", "virial")));
+    assert!(!first.contains_key(&found.replace("held-out", "a-0.3")), "a number is not searched for");
+    let summary = text(&first["strength.md"]);
+    for part in ["Lowest test NLL most often:", "| held-out |", "search, in draws"] {
+        assert!(summary.contains(part), "{part}");
+    }
+    assert!(
+        text(&first["results.csv"]).lines().any(|l| l.starts_with("strength,pinwheel,pinwheel,optimized"))
+    );
+    let again = study(&["--resume", "--preset", "paper"]);
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert!(content(&out) == first, "nothing was left to do");
+}
+
+#[test]
+fn lists_and_mistakes() {
+    let list = output(riemla(&["reproduce", "list"]));
+    for part in [
+        "logistic",
+        "regression-gap",
+        "uci",
+        "fashion-mnist",
+        "ood",
+        "batches",
+        "strength",
+        "truth",
+        "time:",
+        "memory:",
+    ] {
+        assert!(text(&list.stdout).contains(part), "{part}");
+    }
+    for (arguments, code, words) in [
+        (&["reproduce", "bananas"][..], 1, "fashion-mnist"),
+        (&["reproduce", "no/such.toml"], 1, "no/such.toml"),
+        (&["reproduce", "banana", "--seeds", "0"], 2, "--seeds"),
+        (&["reproduce", "banana", "--preset", "fast"], 2, "calibrated"),
+        (&["reproduce"], 2, "EXPERIMENT"),
+        (&["reproduce", "report"], 1, "takes one directory"),
+        (&["reproduce", "report", "no/such/directory"], 1, "no results"),
+        (&["reproduce", "list", "banana"], 1, "no further words"),
+        (&["reproduce", "truth", "--preset", "paper"], 1, "no --prior and --preset"),
+        (&["reproduce", "truth", "--samples", "1"], 1, "at least 2"),
+        (&["data", "fetch", "imagenet"], 1, "fashion_mnist"),
+        (&["data", "fetch"], 2, "NAME"),
+    ] {
+        let failed = output(riemla(arguments));
+        assert_eq!(failed.status.code(), Some(code), "{arguments:?}");
+        assert!(text(&failed.stderr).contains(words), "{arguments:?}: {}", text(&failed.stderr));
+    }
+}
+
+#[test]
+fn an_experiment_without_its_data_says_what_to_do() {
+    let scratch = Scratch::new("nodata");
+    let mut command = riemla(&["reproduce", "mnist", "--quick", "--quiet"]);
+    command.arg("--data-dir").arg(scratch.0.join("empty")).arg("--out").arg(scratch.0.join("out"));
+    let failed = output(command);
+    assert_eq!(failed.status.code(), Some(1));
+    let message = text(&failed.stderr);
+    assert!(message.contains("riemla data fetch mnist"), "{message}");
+    assert!(message.starts_with("error: mnist: ") && !message.contains("mnist: mnist:"), "{message}");
+    let mut command = riemla(&["reproduce", "mnist", "--quick"]);
+    command.arg("--data-dir").arg(scratch.0.join("empty")).arg("--out").arg(scratch.0.join("again"));
+    let message = text(&output(command).stderr);
+    assert!(message.contains("Done but for 1 failure after"), "{message}");
+}
+
+#[test]
+fn data_are_listed_and_checked() {
+    let scratch = Scratch::new("data");
+    let data = |arguments: &[&str]| {
+        let mut command = riemla(arguments);
+        command.arg("--data-dir").arg(&scratch.0);
+        output(command)
+    };
+    let listed = text(&data(&["data", "list"]).stdout);
+    for part in ["CC BY-SA 4.0", "riemla data fetch kmnist", "generated", "origin:"] {
+        assert!(listed.contains(part), "{part}");
+    }
+    fs::write(scratch.0.join("banana.csv"), "x1,x2,label\n1,2,0\n").expect("writes");
+    let checked = data(&["data", "check"]);
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(text(&checked.stdout).contains("SHA-256"), "{}", text(&checked.stdout));
+    fs::remove_file(scratch.0.join("banana.csv")).expect("removes");
+    assert_eq!(data(&["data", "check"]).status.code(), Some(0));
+    assert_eq!(data(&["data", "check", "banana"]).status.code(), Some(1));
+}
+
+/// Serves the labels of a data set that does not exist in this repository: any file, so that the
+/// checksum is wrong; the point is what is left behind.
+fn serve(body: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.read(&mut [0; 4096]);
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn a_wrong_download_and_no_network_leave_nothing() {
+    let scratch = Scratch::new("fetch");
+    let nobody = "http://127.0.0.1:9".to_string();
+    for (mirror, words) in
+        [(serve(b"not an image".to_vec()), "nothing was kept"), (nobody, "check the network")]
+    {
+        let mut command = riemla(&["data", "fetch", "kmnist", "--quiet"]);
+        command.env("RIEMLA_DATA_MIRROR", &mirror).arg("--data-dir").arg(scratch.0.join("new"));
+        let failed = output(command);
+        assert_eq!(failed.status.code(), Some(1));
+        assert!(text(&failed.stderr).contains(words), "{}", text(&failed.stderr));
+        assert!(!scratch.0.join("new").exists());
+    }
+}
+
+/// A limit on the size of files stands for a full disk: writing fails half-way. Needs the real file,
+/// which is not part of the repository.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing() {
+    let Some(source) = riemla_repository::data_directory("a full disk") else { return };
+    let images = fs::read(source.join("kmnist/t10k-images-idx3-ubyte.gz")).expect("reads");
+    let scratch = Scratch::new("full");
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" data fetch kmnist --quiet --data-dir \"$1\"";
+    let failed = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_riemla-paper")])
+        .arg(scratch.0.join("data"))
+        .env("RIEMLA_DATA_MIRROR", serve(images))
+        .stdin(Stdio::null())
+        .output()
+        .expect("sh runs");
+    assert_eq!(failed.status.code(), Some(1), "{}", text(&failed.stderr));
+    assert!(text(&failed.stderr).contains("cannot write it"), "{}", text(&failed.stderr));
+    let left = fs::read_dir(scratch.0.join("data/kmnist")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "a half-written file was left");
+}
+
+#[test]
+fn an_experiment_without_a_posterior_to_draw_is_no_success() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let out = folder.path().join("out");
+    let arguments = ["reproduce", "mnist", "--quick", "--prior", "fixed", "--out"];
+    let failed = output_of(riemla(&arguments).arg(&out));
+    assert_eq!(failed.status.code(), Some(1));
+    let message = text(&failed.stderr);
+    assert!(message.contains("nothing to run") && message.contains("optimized"), "{message}");
+}
+
+#[test]
+fn files_of_experiments_are_checked_before_anything_is_written() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let good = include_str!("../experiments/logistic.toml");
+    for (from, to, words) in [
+        ("name = \"logistic\"", "name = \"../logistic\"", "letters, digits"),
+        ("methods = [\"map\", \"la\", \"riem-la\"]", "methods = []", "no methods"),
+        ("quick = { seeds = 1", "quick = { seeds = 0", "quick.seeds"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        let file = folder.path().join("mine.toml");
+        fs::write(&file, good.replacen(from, to, 1)).expect("writes");
+        let out = folder.path().join("out");
+        let mut command = riemla(&["reproduce"]);
+        let failed = output_of(command.arg(&file).arg("--out").arg(&out));
+        assert_eq!(failed.status.code(), Some(1), "{to}");
+        assert!(text(&failed.stderr).contains(words), "{to}: {}", text(&failed.stderr));
+        assert!(!out.exists(), "{to}");
+    }
+}
+
+/// The page in the repository is the one that its numbers make, and making it changes no numbers.
+#[test]
+fn the_committed_tables_are_made_from_the_committed_numbers() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let folder = tempfile::tempdir().expect("a directory");
+    let csv = fs::read(docs.join("results/results.csv")).expect("reads");
+    fs::write(folder.path().join("results.csv"), &csv).expect("writes");
+    let done = output(riemla(&["reproduce", "report", folder.path().to_str().expect("text")]));
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(fs::read(folder.path().join("results.csv")).expect("reads") == csv, "the numbers were changed");
+    let made = fs::read_to_string(folder.path().join("results.md")).expect("reads");
+    let kept = fs::read_to_string(docs.join("results.md")).expect("reads");
+    let difference = made.lines().zip(kept.lines()).find(|(made, kept)| made != kept);
+    assert!(difference.is_none() && made.len() == kept.len(), "docs/results.md is old: {difference:?}");
+}

@@ -1,0 +1,44 @@
+//! Measures speed and accuracy and writes docs/performance.md:
+//! `cargo bench -p riemla-workflow --bench performance [-- --quick] [-- --out DIR]`.
+
+mod evaluation;
+mod integrators;
+mod model;
+mod scaling;
+mod timing;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+const INTRODUCTION: &str = "# Performance
+
+Written by `cargo bench -p riemla-workflow --bench performance`; do not edit. Times are the CPU time of one
+thread unless said otherwise, f64 throughout, the fastest of several repetitions. Ratios were
+measured in one run.
+";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let quick = arguments.iter().any(|a| a == "--quick");
+    let out = arguments.iter().position(|a| a == "--out").and_then(|i| arguments.get(i + 1));
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let out = out.map_or(root.join("docs"), PathBuf::from);
+    let mut page = INTRODUCTION.to_string();
+    let _ = writeln!(page, "\nMachine: {}; riemla {}.\n", timing::machine(), env!("CARGO_PKG_VERSION"));
+    page += &evaluation::section();
+    let count = if quick { 2 } else { 6 };
+    let (paper, weaker) =
+        (integrators::families(&root, 1.0, count), integrators::families(&root, 0.1, count));
+    page += &integrators::samples_section(&paper, &weaker);
+    let (text, svg) = integrators::work_precision_section(&paper);
+    page += &text;
+    page += &scaling::section(&root, quick);
+    let written = std::fs::create_dir_all(out.join("images"))
+        .and_then(|()| std::fs::write(out.join("performance.md"), &page))
+        .and_then(|()| std::fs::write(out.join("images/work-precision.svg"), &svg));
+    if let Err(error) = written {
+        eprintln!("cannot write to {}: {error}", out.display());
+        std::process::exit(1);
+    }
+    println!("{page}");
+}

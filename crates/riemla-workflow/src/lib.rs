@@ -1,0 +1,11 @@
+//! What the commands of riemla do, without arguments and terminal: for the command, for Python, and for programs.
+
+pub mod demo;
+pub mod method;
+pub mod plot;
+pub mod report;
+pub mod scores;
+pub mod setting;
+pub mod strength;
+pub mod watch;
+pub mod workflow;

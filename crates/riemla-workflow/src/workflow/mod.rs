@@ -1,0 +1,43 @@
+//! From files to files: what the commands of the program do, without arguments and terminal.
+//!
+//! [`train()`] or an import makes a model, [`fit()`] a posterior, [`sample()`] draws from it, and
+//! [`predict()`], [`evaluate()`] and [`compare()`] use them.
+
+mod budget;
+pub mod compare;
+mod diagnostics;
+mod draw_table;
+pub mod draws;
+pub mod error;
+pub mod evaluate;
+mod fit;
+mod held_out;
+mod import;
+pub mod input;
+mod inspect;
+pub mod memory;
+pub mod predict;
+pub mod predictor;
+pub mod sample;
+mod samplers;
+mod take;
+mod train;
+
+pub use compare::{CompareConfig, Comparison, compare};
+pub use diagnostics::{Diagnosis, Summary};
+pub use draw_table::{DrawCells, DrawColumn, DrawTable};
+pub use error::{Result, WorkflowError};
+pub use evaluate::{EvaluateConfig, Evaluation, evaluate};
+pub use fit::{FitConfig, Fitted, fit, fit_on};
+pub use import::{ImportConfig, Imported, export, import};
+pub use input::{ColumnChoices, DataFiles};
+pub use inspect::{Description, inspect};
+pub use predict::{OutputFormat, PredictConfig, Predicted, predict, predict_to_file};
+pub use predictor::Predictor;
+pub use sample::{
+    MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, read_posterior, sample, sample_in_memory,
+    sample_model,
+};
+pub use samplers::{ChainRecord, ChainSummary};
+pub use take::Taken;
+pub use train::{PartScores, Prepared, TrainConfig, Trained, train, train_on};

@@ -1,0 +1,179 @@
+//! Draws from a posterior: on the disk, where nothing that was drawn is lost, or in memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use riemla::data::Dataset;
+use riemla::nn::Network;
+use riemla::objective::{Likelihood, NetworkLoss};
+use riemla::posterior::Posterior;
+use riemla_files::identity::differences;
+pub use riemla_files::ours::SAMPLES_DIRECTORY;
+use riemla_files::{FittedTo, InUse, Origin, RunConfig, SampleStore, SavedPosterior, TrainingData};
+
+use super::error::{Result, WorkflowError};
+use super::fit::{KnownData, training_data};
+use super::input::DataFiles;
+use super::samplers::{Geodesics, sampler};
+use super::take::{Taken, take};
+use crate::watch::Watch;
+
+/// What is asked of a sampling.
+#[derive(Debug, Clone)]
+pub struct SampleConfig {
+    /// The method with its settings.
+    pub run: RunConfig,
+    /// Number of draws in the set.
+    pub samples: u64,
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Seconds after which no draw is begun or finished any more.
+    pub seconds: Option<f64>,
+    /// Name of the set; that of the method if none.
+    pub name: Option<String>,
+    /// The training data, if the posterior does not hold them.
+    pub data: Option<DataFiles>,
+    /// Uncertain weights up to which NUTS is run.
+    pub most_weights: usize,
+}
+
+/// Uncertain weights up to which NUTS is run unless told otherwise: hours, not days.
+pub const MOST_WEIGHTS: usize = 2000;
+
+impl SampleConfig {
+    /// Batches keep the frequencies of classes; numbers have none.
+    fn for_model(&self, saved: &SavedPosterior) -> Self {
+        let mut config = self.clone();
+        let classes = !matches!(saved.laplace.likelihood, Likelihood::Gaussian { .. });
+        if let RunConfig::Posterior(posterior) = &mut config.run {
+            posterior.batch.iter_mut().for_each(|batch| batch.stratified = classes);
+        }
+        config
+    }
+
+    /// The name of the set.
+    pub fn set_name(&self) -> String {
+        let batched = matches!(&self.run, RunConfig::Posterior(posterior) if posterior.batch.is_some());
+        let batches = if batched { "-batches" } else { "" };
+        self.name.clone().unwrap_or_else(|| format!("{}{batches}", self.run.method()))
+    }
+}
+
+/// A set of draws on the disk.
+#[derive(Debug, Clone)]
+pub struct Sampled {
+    /// Where the set is.
+    pub directory: PathBuf,
+    /// The draws and how they look.
+    pub taken: Taken,
+}
+
+/// Draws what is missing of a set of a posterior on the disk. Once `stop` is set or the budget is used up,
+/// draws under way are given up and what is there is kept.
+pub fn sample(
+    directory: &Path,
+    config: &SampleConfig,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Sampled> {
+    watch.begin("reading the posterior", 0);
+    check_posterior(directory)?;
+    let _in_use = InUse::claim(directory)?;
+    let saved = read_posterior(directory)?;
+    let config = &config.for_model(&saved);
+    let set = directory.join(SAMPLES_DIRECTORY).join(config.set_name());
+    let data = data_of(&saved, config.data.as_ref())?;
+    let origin = saved.origin();
+    let taken = take(sampler((saved, data), config)?, Some((&set, origin)), config, stop, watch)?;
+    Ok(Sampled { directory: set, taken })
+}
+
+/// The same draws of a posterior in memory, kept there.
+pub fn sample_in_memory(
+    saved: &SavedPosterior,
+    config: &SampleConfig,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Taken> {
+    let config = &config.for_model(saved);
+    let data = data_of(saved, config.data.as_ref())?;
+    take(sampler((saved.clone(), data), config)?, None, config, stop, watch)
+}
+
+/// Draws from a posterior of any model, in memory or in a directory with what tells the model from others.
+pub fn sample_model(
+    posterior: Posterior,
+    set: Option<(&Path, Origin)>,
+    config: &SampleConfig,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Taken> {
+    take(Box::new(Geodesics::of(posterior, config)), set, config, stop, watch)
+}
+
+/// What was lost of a log, in words.
+pub fn damage(store: &SampleStore, path: &Path) -> Option<String> {
+    let bytes = store.damaged_bytes();
+    (bytes > 0).then(|| {
+        format!(
+            "{} was damaged: {bytes} bytes of draws could not be read; draws that were asked for were drawn again, to \
+             the same values; check the disk",
+            path.display()
+        )
+    })
+}
+
+/// Reads a posterior directory, or says how to make one.
+pub fn read_posterior(directory: &Path) -> Result<SavedPosterior> {
+    check_posterior(directory)?;
+    Ok(SavedPosterior::read(directory)?)
+}
+
+fn check_posterior(directory: &Path) -> Result<()> {
+    if directory.join(riemla_files::posterior::POSTERIOR_FILE).is_file() {
+        return Ok(());
+    }
+    Err(WorkflowError::NotA {
+        path: directory.into(),
+        expected: "posterior directory",
+        remedy: "make one with `riemla fit model/ --data train.csv --out posterior/`",
+    })
+}
+
+pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> WorkflowError + use<> {
+    let file = path.display().to_string();
+    move |source| riemla_files::Error::Io { file, action, source }.into()
+}
+
+/// The loss of a saved posterior on its training data.
+pub(super) fn loss_of(saved: &SavedPosterior, train: &Dataset) -> Result<NetworkLoss> {
+    let network = Arc::new(Network::new(&saved.model.network)?);
+    Ok(NetworkLoss::new(network, train.clone(), saved.laplace.likelihood, saved.laplace.prior.clone())?)
+}
+
+/// The data of a saved posterior, or those given, which must be the same.
+fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Result<TrainingData> {
+    let Some(files) = given else {
+        return saved.data.clone().ok_or_else(|| {
+            WorkflowError::unfit(
+                "the posterior was saved without its data: give the training data with --data",
+            )
+        });
+    };
+    // What there is to say about these data was said by the fit.
+    let data = match training_data(&saved.model, files, &mut Vec::new())? {
+        KnownData::Same(data) | KnownData::Unknown(data) | KnownData::Other(data, _) => data,
+    };
+    let differences = differences(&saved.fitted_to, &FittedTo::from(&data));
+    if differences.is_empty() {
+        return Ok(data);
+    }
+    let remedy =
+        if saved.data.is_some() { "leave out --data: the posterior holds its data" } else { "give those" };
+    Err(WorkflowError::unfit(format!(
+        "{} holds other data than the posterior was fitted to ({}): {remedy}, or fit again with `riemla fit`",
+        files.data.display(),
+        differences.join("; ")
+    )))
+}
