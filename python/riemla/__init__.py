@@ -18,16 +18,23 @@ from __future__ import annotations
 from ._core import VERSION as __version__
 from .draws import Draws
 from .exceptions import OutsideDomain, RiemlaWarning
+from .laplace import Laplace, load
+from .network import Network
 from .posterior import Posterior, from_function
 from .precision import KroneckerPrecision, LowRankPrecision
+from .prediction import Prediction
 
 __all__ = [
     "Draws",
     "KroneckerPrecision",
+    "Laplace",
     "LowRankPrecision",
+    "Network",
     "OutsideDomain",
     "Posterior",
+    "Prediction",
     "RiemlaWarning",
     "__version__",
     "from_function",
+    "load",
 ]

@@ -69,6 +69,8 @@ def run_config(
     if metric is not None:
         metric = one_of("metric", metric, _METRICS)
     config: dict[str, Any] = json.loads(_core.run_config(method, metric))
+    if method == "swag" and batch_size is not None:
+        config["batch_size"], batch_size = whole("batch_size", batch_size, 1), None
     geodesic = {
         "metric": metric,
         "strength": strength,

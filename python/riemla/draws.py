@@ -75,8 +75,9 @@ class Draws:
         self._base = base
         # Names in the caller's model, where they differ.
         self._names = dict(names or {})
-        if self.stopped and len(self) < self.asked:
-            self.warnings.insert(0, f"interrupted: {len(self)} of {self.asked} draws were finished and are kept")
+        if (self.stopped or self.out_of_time) and len(self) < self.asked:
+            why = "interrupted" if self.stopped else "the time was over"
+            self.warnings.insert(0, f"{why}: {len(self)} of {self.asked} draws were finished and are kept")
 
     @property
     def is_linearized(self) -> bool:

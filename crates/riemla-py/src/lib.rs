@@ -24,6 +24,8 @@ mod _core {
     #[pymodule_export]
     use super::network::{Network, read_model};
     #[pymodule_export]
+    use super::prediction::predict_outputs;
+    #[pymodule_export]
     use super::settings::run_config;
     #[pymodule_export]
     use super::training::train;

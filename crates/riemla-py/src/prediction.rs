@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use numpy::PyUntypedArrayMethods as _;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use riemla::objective::Likelihood;
 use riemla::predict::Prediction;
 
 use crate::arrays::{Numbers, flat, row_major, shape_error, shaped};
@@ -52,4 +53,29 @@ pub fn dictionary(py: Python<'_>, prediction: Prediction) -> PyResult<Bound<'_, 
         }
     }
     Ok(result)
+}
+
+/// The average over outputs of draws (draws × rows × outputs): logits, or means with noise of the given deviation.
+#[pyfunction]
+#[pyo3(signature = (outputs, sigma_noise))]
+pub fn predict_outputs<'py>(
+    py: Python<'py>,
+    outputs: Numbers<'_>,
+    sigma_noise: Option<f64>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let [draws, rows, width] = *outputs.shape() else {
+        return Err(shape_error("outputs", "(draws, rows, outputs)", outputs.shape()));
+    };
+    let likelihood = match sigma_noise {
+        Some(sigma_noise) => Likelihood::Gaussian { sigma_noise },
+        None if width == 1 => Likelihood::Bernoulli,
+        None => Likelihood::Categorical,
+    };
+    if draws * rows * width == 0 {
+        return Err(shape_error("outputs", "(draws, rows, outputs) with at least one of each", outputs.shape()));
+    }
+    let all = row_major(&outputs);
+    let per_draw: Vec<Vec<f64>> = all.chunks_exact(rows * width).map(<[f64]>::to_vec).collect();
+    let found = Prediction::from_outputs(&per_draw, width, likelihood).map_err(crate::errors::library)?;
+    dictionary(py, found)
 }
