@@ -15,6 +15,9 @@ Riemannian metric built from the loss, so that drawn weights stay where the loss
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ._core import VERSION as __version__
 from .draws import Draws
 from .exceptions import OutsideDomain, RiemlaWarning
@@ -23,6 +26,29 @@ from .network import Network
 from .posterior import Posterior, from_function
 from .precision import KroneckerPrecision, LowRankPrecision
 from .prediction import Prediction
+
+if TYPE_CHECKING:
+    from .estimators import RiemlaClassifier, RiemlaRegressor
+    from .torch_posterior import TorchPosterior, from_laplace
+
+# What needs other packages is imported when it is first used.
+_LAZY = {
+    "RiemlaClassifier": "estimators",
+    "RiemlaRegressor": "estimators",
+    "TorchPosterior": "torch_posterior",
+    "from_laplace": "torch_posterior",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+    raise AttributeError(f"module 'riemla' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_LAZY))
+
 
 __all__ = [
     "Draws",
@@ -33,8 +59,12 @@ __all__ = [
     "OutsideDomain",
     "Posterior",
     "Prediction",
+    "RiemlaClassifier",
+    "RiemlaRegressor",
     "RiemlaWarning",
+    "TorchPosterior",
     "__version__",
     "from_function",
+    "from_laplace",
     "load",
 ]

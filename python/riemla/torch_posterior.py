@@ -105,7 +105,9 @@ class _TorchLoss:
         self.center = torch.as_tensor(la.prior_mean).detach().to(device, dtype)
         self.rows = sum(len(y) for _, y in batches)
         self.kind = "a classification" if self.classes else "a regression"
+        # For the last layer alone: what its inputs are, and the state dict of the whole model.
         self.features: Any = None
+        self.state: Any = None
         self._local = threading.local()
 
     @property
@@ -255,6 +257,10 @@ def from_laplace(
         name = la.model._last_layer_name
         features = _Features(module, name)
         layer = module.get_submodule(name)
+        # The hook of laplace-torch is about its own object, and does not pickle.
+        for key, hook in list(layer._forward_hooks.items()):
+            if "FeatureExtractor" in getattr(hook, "__qualname__", ""):
+                del layer._forward_hooks[key]
         batches = [(features(x), y) for x, y in batches]
         names = [own for own, _ in layer.named_parameters()]
         loss = _TorchLoss(layer, names, batches, la, dtype)
