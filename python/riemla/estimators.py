@@ -61,7 +61,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, x: Floats, targets: Any, likelihood: str, outputs: int) -> None:
         """Standardises the inputs, trains, fits the Gaussian and draws."""
-        x = np.asarray(x, dtype=np.float64)
+        # In one order: sums over rows and columns round differently.
+        x = np.ascontiguousarray(x, dtype=np.float64)
         self.mean_, scale = x.mean(axis=0), x.std(axis=0)
         # A column that does not vary stays what it is: nothing can be learned from it.
         self.scale_ = np.where(scale > 1e-12 * np.maximum(1.0, np.abs(self.mean_)), scale, 1.0)
@@ -247,6 +248,11 @@ class RiemlaRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         noise = self.laplace_.sigma_noise * self.target_scale_
         self.sigma_noise_ = float(noise[0]) if self._single else noise
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def _shaped(self, values: Floats) -> Floats:
         return values[:, 0] if self._single else values

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
-import pytest
+# Before SciPy is imported: scikit-learn else skips two of its checks.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
-import riemla
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+import riemla  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 
