@@ -9,6 +9,17 @@ _Floats = NDArray[np.float64]
 _Watcher = Callable[[str, str, int], None]
 _Path = str | PathLike[str]
 
+__all__ = [
+    "Fitted",
+    "Function",
+    "Network",
+    "read_model",
+    "predict_outputs",
+    "run_config",
+    "train",
+    "VERSION",
+]
+
 VERSION: str
 
 @final

@@ -99,10 +99,7 @@ def _walk(walk: _Walk, module: Any, name: str, x: Any) -> Any:
             else:
                 x = _walk(walk, part, f"{prefix}{child}", x)
         return x
-    layer = _layer(walk, module, name, x)
-    if layer is None:
-        return x
-    return module(x)
+    return module(x) if _layer(walk, module, name, x) else x
 
 
 def _name_kinds(walk: _Walk, module: Any, name: str) -> None:
@@ -132,13 +129,14 @@ def _activations(torch: Any) -> dict[type, str]:
     }
 
 
-def _layer(walk: _Walk, module: Any, name: str, x: Any) -> bool | None:
-    """Adds one layer; None, with the problem noted, if there is none for it."""
+def _layer(walk: _Walk, module: Any, name: str, x: Any) -> bool:
+    """Adds one layer; false, with the problem noted, if there is none for it."""
     nn = walk.torch.nn
     kind = type(module)
 
-    def problem(text: str) -> None:
+    def problem(text: str) -> bool:
         walk.problems.append(f"{kind.__name__} at {name!r} ({text})" if text else f"{kind.__name__} at {name!r}")
+        return False
 
     activation = _activations(walk.torch).get(kind)
     if activation is not None:
@@ -189,7 +187,7 @@ def _pair(value: Any) -> list[Any]:
     return [int(v) if v is not None else None for v in value] if isinstance(value, (tuple, list)) else [value, value]
 
 
-def _conv2d(walk: _Walk, module: Any, name: str, problem: Callable[[str], None]) -> bool | None:
+def _conv2d(walk: _Walk, module: Any, name: str, problem: Callable[[str], bool]) -> bool:
     padding = module.padding
     if padding == "valid":
         padding = 0
@@ -211,7 +209,7 @@ def _conv2d(walk: _Walk, module: Any, name: str, problem: Callable[[str], None])
     return True
 
 
-def _fold(walk: _Walk, module: Any, name: str, problem: Callable[[str], None]) -> bool | None:
+def _fold(walk: _Walk, module: Any, name: str, problem: Callable[[str], bool]) -> bool:
     """Folds a normalisation, which in evaluation is a fixed scale and shift, into the layer before it."""
     torch = walk.torch
     if not walk.layers or walk.layers[-1]["type"] not in ("linear", "conv2d") or module.running_mean is None:

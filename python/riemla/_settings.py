@@ -91,7 +91,7 @@ def run_config(
     for name, value in (("tolerance", tolerance), ("max_steps", max_steps)):
         if value is None:
             continue
-        (solver,) = config["integrator"].values()
+        solver = config["integrator"]
         key = "rtol" if name == "tolerance" and "rtol" in solver else name
         solver[key] = positive(name, value) if name == "tolerance" else whole(name, value, 1)
     target = config if method in REFERENCES else {}

@@ -230,7 +230,8 @@ class RiemlaRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
     --------
     >>> import numpy as np, riemla
     >>> x = np.linspace(-2, 2, 40)[:, None]
-    >>> model = riemla.RiemlaRegressor(hidden_layer_sizes=(8,), n_draws=20, random_state=0).fit(x, np.sin(x[:, 0]))
+    >>> y = np.sin(x[:, 0]) + np.random.default_rng(0).normal(scale=0.1, size=40)
+    >>> model = riemla.RiemlaRegressor(hidden_layer_sizes=(5,), n_draws=20, random_state=0).fit(x, y)
     >>> mean, std = model.predict([[0.5], [9.0]], return_std=True)
     >>> bool(std[1] > std[0])
     True

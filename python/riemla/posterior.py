@@ -12,7 +12,7 @@ from . import _core
 from ._arrays import Floats, floats
 from ._functions import adapt
 from ._progress import Watcher, watcher
-from ._settings import run_config, whole
+from ._settings import positive, run_config, whole
 from .draws import Draws, Shapes
 from .precision import parts_of
 
@@ -124,8 +124,9 @@ class Posterior:
         )
         count, seed = whole("n_samples", n_samples, 1, 1_000_000), whole("seed", seed)
         place = None if store is None else os.fspath(store)
+        limit = None if seconds is None else positive("seconds", seconds)
         with watcher(progress) as watch:
-            found = self._core.sample(config, count, seed, seconds, place, n_threads, watch)
+            found = self._core.sample(config, count, seed, limit, place, n_threads, watch)
         draws = Draws(found, self._parameters, base=self._base)
         draws._warn(stacklevel=2)
         return draws

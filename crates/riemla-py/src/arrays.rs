@@ -10,10 +10,13 @@ pub type Numbers<'py> = PyReadonlyArrayDyn<'py, f64>;
 
 /// The entries in row-major order.
 pub fn row_major(array: &Numbers<'_>) -> Vec<f64> {
-    match array.as_slice() {
-        Ok(slice) => slice.to_vec(),
-        Err(_) => array.as_array().iter().copied().collect(),
-    }
+    contiguous(array).map_or_else(|| array.as_array().iter().copied().collect(), <[f64]>::to_vec)
+}
+
+/// The entries, if they lie in memory in row-major order.
+pub fn contiguous<'a>(array: &'a Numbers<'_>) -> Option<&'a [f64]> {
+    // `as_slice` takes columns one after the other, too.
+    array.as_slice().ok().filter(|_| array.is_c_contiguous())
 }
 
 /// A vector of `dim` entries, or of any number of them.

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use riemla::objective::Likelihood;
 use riemla::predict::Prediction;
 
-use crate::arrays::{Numbers, flat, row_major, shape_error, shaped};
+use crate::arrays::{Numbers, contiguous, flat, row_major, shape_error, shaped};
 
 /// Rows of weights, without a copy where the array allows it.
 pub struct Weights<'a> {
@@ -23,7 +23,7 @@ impl<'a> Weights<'a> {
             [draws, k] if *k == dim && *draws > 0 => {}
             shape => return Err(shape_error("theta", &format!("(draws, {dim})"), shape)),
         }
-        let values = theta.as_slice().map_or_else(|_| row_major(theta).into(), Cow::Borrowed);
+        let values = contiguous(theta).map_or_else(|| row_major(theta).into(), Cow::Borrowed);
         Ok(Self { values, dim })
     }
 
