@@ -51,7 +51,7 @@ impl TrainingData {
     }
 }
 
-/// CRC-32 of inputs and targets: tells whether two sets of data are the same.
+/// CRC-32 of inputs and targets, to compare two sets of data.
 pub fn crc32(data: &Dataset) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     data.inputs().iter().chain(&targets(data)).for_each(|value| crc.update(&value.to_le_bytes()));
@@ -78,7 +78,7 @@ fn read_part(file: &TensorFile, part: &str) -> Result<Dataset> {
             |value: &f64| (*value >= 0.0 && *value < 1e9 && value.fract() == 0.0).then_some(*value as usize);
         let classes: Option<Vec<usize>> = values.iter().map(class).collect();
         Targets::Classes(
-            classes.ok_or_else(|| problem(format!("`{labels}` holds numbers that are no class")))?,
+            classes.ok_or_else(|| problem(format!("`{labels}` contains numbers that are not classes")))?,
         )
     } else {
         let values = file.get(&format!("{part}.values"))?;

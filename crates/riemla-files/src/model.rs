@@ -24,7 +24,7 @@ pub const WEIGHTS_FILE: &str = "weights.safetensors";
 
 /// What to do about a damaged file of a model.
 const REMEDY: &str =
-    "copy the directory again, or make the model again with `riemla train` or `riemla import`";
+    "copy the directory again, or create the model again with `riemla train` or `riemla import`";
 
 /// How the weights came about, for the reader of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

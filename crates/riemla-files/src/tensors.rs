@@ -91,7 +91,7 @@ impl TensorFile {
         let tensors = self.parse()?;
         let Ok(view) = tensors.tensor(name) else {
             let there = tensors.names().join(", ");
-            let problems = vec![format!("`{name}` is missing (there are: {there})")];
+            let problems = vec![format!("`{name}` is missing (the file has: {there})")];
             return Err(Error::Tensors { file: self.file.clone(), problems });
         };
         let values = numbers(view.dtype(), view.data()).ok_or_else(|| Error::Dtype {
@@ -109,7 +109,7 @@ impl TensorFile {
         let problem = if tensor.dims != dims {
             format!("`{name}` has shape {:?}, expected {dims:?}", tensor.dims)
         } else if let Some(k) = tensor.values.iter().position(|value| !value.is_finite()) {
-            format!("`{name}` holds {} at flat index {k}", tensor.values[k])
+            format!("`{name}` contains {} at flat index {k}", tensor.values[k])
         } else {
             return Ok(tensor.values);
         };

@@ -30,7 +30,7 @@ pub fn advice(error: &std::io::Error) -> &'static str {
         std::io::ErrorKind::StorageFull
         | std::io::ErrorKind::FileTooLarge
         | std::io::ErrorKind::QuotaExceeded => {
-            "; free some space, then the same command goes on: nothing that was finished is lost"
+            "; free some space and run the same command again: it continues, and no finished work is lost"
         }
         _ => "",
     }

@@ -83,6 +83,27 @@ fn exports_of_pytorch_give_its_outputs() {
 }
 
 #[test]
+fn branches_and_normalisations_of_pytorch_give_its_outputs() {
+    let cases = cases("cases_branches.json").cases;
+    let mut imported = 0;
+    for (name, case) in &cases {
+        for file in case.files.iter().filter(|file| file.ends_with(".onnx")) {
+            let found = import_onnx(&directory().join(file)).unwrap_or_else(|error| panic!("{error}"));
+            assert_close(&outputs(&found.network, &found.theta, &case.inputs), &case.outputs, file);
+            let text = serde_json::to_string(&found.network).unwrap();
+            let branches = matches!(name.as_str(), "norms" | "resnet" | "preactivation");
+            assert_eq!(text.contains("residual"), branches, "{file}: {text}");
+            assert_eq!(text.contains("scale"), name == "preactivation", "{file}: {text}");
+            // Two normalisations with factors, one without.
+            let norms = |affine: bool| text.matches(&format!("\"affine\":{affine}")).count();
+            assert_eq!([norms(true), norms(false)], if name == "norms" { [2, 1] } else { [0, 0] }, "{file}");
+            imported += 1;
+        }
+    }
+    assert_eq!(imported, 10);
+}
+
+#[test]
 fn onnx_and_state_dict_give_the_same_network() {
     for name in ["mlp", "cnn"] {
         let spec = read_model_spec(&directory().join(format!("{name}.toml"))).unwrap().network;

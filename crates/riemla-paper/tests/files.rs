@@ -15,7 +15,7 @@ fn fits_and_strengths_of_experiments_have_a_key() {
         .ok("reproduce pinwheel --quick --preset calibrated --seeds 2 --prior optimized --samples 2 --out s");
     let other = "s/samples/pinwheel/seed-1/optimized/calibrated";
     for (file, part) in [
-        ("riem-la.strength.json".to_string(), "the trained weights differ"),
+        ("riem-la/calibration.json".to_string(), "the trained weights differ"),
         ("riem-la/samples.json".to_string(), "another set"),
     ] {
         let whole = scratch.bytes(&format!("{place}/{file}"));
@@ -24,12 +24,14 @@ fn fits_and_strengths_of_experiments_have_a_key() {
         let message = scratch.fails(&format!("{run} 3 --resume -q"));
         assert!(message.contains(part), "{file}: {message}");
         scratch.write(&format!("{place}/{file}"), whole);
+        // Else the draws would be read from there.
+        fs::remove_file(scratch.join(&format!("{place}/riem-la/draws.log"))).ok();
     }
     let own = scratch.bytes("r/fits/pinwheel/seed-0.json");
     fs::copy(scratch.join("s/fits/pinwheel/seed-1.json"), scratch.join("r/fits/pinwheel/seed-0.json"))
         .expect("copies");
     let message = scratch.fails(&format!("{run} 3 --resume -q"));
-    assert!(message.contains("seed is 1 there, but 0 now"), "{message}");
+    assert!(message.contains("seed was 1, but is 0 now"), "{message}");
     scratch.write("r/fits/pinwheel/seed-0.json", own);
     scratch.ok(&format!("{run} 3 --resume -q"));
 }
@@ -50,7 +52,7 @@ fn results_of_experiments() {
         "r/fits/pinwheel/seed-0.json".to_string(),
         "r/fits/pinwheel/seed-0/weights.safetensors".into(),
         "r/fits/pinwheel/seed-0/model.json".into(),
-        format!("{place}/riem-la.strength.json"),
+        format!("{place}/riem-la/calibration.json"),
         format!("{place}/riem-la/samples.safetensors"),
     ] {
         let whole = scratch.bytes(&file);
@@ -61,6 +63,7 @@ fn results_of_experiments() {
         assert!(message.contains("is damaged") && message.contains("again"), "{file}: {message}");
         scratch.write(&file, whole);
         fs::remove_file(scratch.join("r/runs.jsonl")).ok();
+        fs::remove_file(scratch.join(&format!("{place}/riem-la/draws.log"))).ok();
     }
     scratch.ok(&resume);
 }

@@ -83,7 +83,7 @@ fn collect(root: &Path, directory: &Path, files: &mut BTreeMap<String, Vec<u8>>)
         let bytes = match name.as_str() {
             "report.html" | "results.md" => continue,
             "results.csv" => without_column(&text(&bytes), 11).into_bytes(),
-            _ if name == "runs.jsonl" || name.ends_with(".strength.json") => {
+            _ if name == "runs.jsonl" || name.ends_with("calibration.json") => {
                 without_seconds(&text(&bytes)).into_bytes()
             }
             _ => bytes,
@@ -142,8 +142,9 @@ fn a_killed_run_goes_on_with_the_same_bits_on_any_number_of_threads() {
     let killed = scratch.0.join("killed");
     let place = killed.join("samples/pinwheel/seed-0/optimized");
     // Header and two records of 605 weights.
-    let some_draws = || fs::metadata(place.join("paper/riem-la.log")).is_ok_and(|m| m.len() > 2 * 8 * 605);
-    let strength = || place.join("calibrated/riem-la.strength.json").is_file();
+    let some_draws =
+        || fs::metadata(place.join("paper/riem-la/draws.log")).is_ok_and(|m| m.len() > 2 * 8 * 605);
+    let strength = || place.join("calibrated/riem-la/calibration.json").is_file();
     let trial = || place.join("calibrated/riem-la.strength.trials.json").is_file() || strength();
     let kills: [(&dyn Fn() -> bool, &[&str]); 3] =
         [(&some_draws, &[]), (&trial, &["--resume"]), (&strength, &["--resume"])];
@@ -176,14 +177,14 @@ fn ctrl_c_reports_what_is_there_and_the_report_can_be_made_again() {
     let scratch = Scratch::new("interrupt");
     let out = scratch.0.join("out");
     let mut child = reproduce(&out, &["--samples", "500"]).spawn().expect("the program starts");
-    let log = out.join("samples/pinwheel/seed-0/optimized/paper/riem-la.log");
+    let log = out.join("samples/pinwheel/seed-0/optimized/paper/riem-la/draws.log");
     assert!(wait_for(&mut child, || fs::metadata(&log).is_ok_and(|m| m.len() > 3 * 8 * 605)));
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(sent.success());
     let ended = child.wait_with_output().expect("it ends");
     assert_eq!(ended.status.code(), Some(130), "{}", text(&ended.stderr));
     let html = fs::read_to_string(out.join("report.html")).expect("a report");
-    assert!(html.contains("Not all draws are there: pinwheel, seed 0, prior optimized, paper, riem-la"));
+    assert!(html.contains("Some draws are missing: pinwheel, seed 0, prior optimized, paper, riem-la"));
     let records = fs::read_to_string(out.join("runs.jsonl")).expect("records");
     assert!(records.lines().count() >= 4, "map, la, lin-la and what there is of riem-la");
     // The report again, from what is saved.
@@ -215,7 +216,7 @@ fn a_study_of_settings_reports_which_rule_wins() {
         assert!(records.contains(&format!("\"preset\":\"{setting}\"")), "{setting}");
     }
     assert!(!records.contains("\"preset\":\"paper\""));
-    let found = "samples/pinwheel/seed-0/optimized/held-out/riem-la.strength.json";
+    let found = "samples/pinwheel/seed-0/optimized/held-out/riem-la/calibration.json";
     assert!(first.contains_key(found) && first.contains_key(&found.replace("held-out", "virial")));
     assert!(!first.contains_key(&found.replace("held-out", "a-0.3")), "a number is not searched for");
     let summary = text(&first["strength.md"]);
@@ -255,8 +256,8 @@ fn lists_and_mistakes() {
         (&["reproduce"], 2, "EXPERIMENT"),
         (&["reproduce", "report"], 1, "takes one directory"),
         (&["reproduce", "report", "no/such/directory"], 1, "no results"),
-        (&["reproduce", "list", "banana"], 1, "no further words"),
-        (&["reproduce", "truth", "--preset", "paper"], 1, "no --prior and --preset"),
+        (&["reproduce", "list", "banana"], 1, "no further arguments"),
+        (&["reproduce", "truth", "--preset", "paper"], 1, "leave out --prior and --preset"),
         (&["reproduce", "truth", "--samples", "1"], 1, "at least 2"),
         (&["data", "fetch", "imagenet"], 1, "fashion_mnist"),
         (&["data", "fetch"], 2, "NAME"),
@@ -280,7 +281,7 @@ fn an_experiment_without_its_data_says_what_to_do() {
     let mut command = riemla(&["reproduce", "mnist", "--quick"]);
     command.arg("--data-dir").arg(scratch.0.join("empty")).arg("--out").arg(scratch.0.join("again"));
     let message = text(&output(command).stderr);
-    assert!(message.contains("Done but for 1 failure after"), "{message}");
+    assert!(message.contains("Done, with 1 failure, after"), "{message}");
 }
 
 #[test]
@@ -326,7 +327,7 @@ fn a_wrong_download_and_no_network_leave_nothing() {
     let scratch = Scratch::new("fetch");
     let nobody = "http://127.0.0.1:9".to_string();
     for (mirror, words) in
-        [(serve(b"not an image".to_vec()), "nothing was kept"), (nobody, "check the network")]
+        [(serve(b"not an image".to_vec()), "it was not kept"), (nobody, "check the network")]
     {
         let mut command = riemla(&["data", "fetch", "kmnist", "--quiet"]);
         command.env("RIEMLA_DATA_MIRROR", &mirror).arg("--data-dir").arg(scratch.0.join("new"));

@@ -1,5 +1,5 @@
 //! The strength of a metric, searched for once and kept in a file: a resumed run does not search again, and
-//! a search that was killed goes on after its last trial.
+//! an interrupted search continues after its last trial.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -49,7 +49,7 @@ struct OfRun<T> {
     value: T,
 }
 
-/// What is kept of a search while it goes on.
+/// The finished trials of a search, during the search.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Unfinished {
     seconds: f64,
@@ -82,7 +82,7 @@ impl From<&KeptTrial> for Trial {
     }
 }
 
-/// What a search may use while it goes on.
+/// What a search uses: stop flag, progress, number of draws.
 #[derive(Clone, Copy)]
 pub struct SettleControl<'a> {
     /// Once set, the search is given up.
@@ -93,27 +93,36 @@ pub struct SettleControl<'a> {
     pub draws: u64,
 }
 
-/// Applies the rule of a posterior in a run, or reads from `file` what it found before in the same run.
-/// `Error::Stopped` if `stop` was set before the search ended.
+/// Applies the rule of a posterior, with a place to keep what it finds: what it found before in the same run is
+/// read from there. `Error::Stopped` if `stop` was set before the search ended.
 pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
     posterior: Posterior,
-    run: &RunInfo,
-    file: &Path,
+    seed: u64,
+    place: Option<(&Path, &RunInfo)>,
     control: SettleControl<'_>,
 ) -> Result<Settled, E> {
     if !posterior.config().method.is_riemannian() || posterior.config().strength.fixed().is_some() {
         return Ok(Settled { posterior, found: None });
     }
-    if let Some(found) = read::<FoundStrength>(file, run)? {
-        forget(&kept_file(file));
-        let posterior = posterior.with_strength(found.strength)?;
-        return Ok(Settled { posterior, found: Some(found) });
-    }
-    let Some(found) = search::<E>(&posterior, run, &kept_file(file), control)? else {
-        return Ok(Settled { posterior, found: None });
+    let before = match place {
+        Some((file, run)) => read::<FoundStrength>(file, run)?,
+        None => None,
     };
-    write(file, run, &found)?;
-    forget(&kept_file(file));
+    let found = match before {
+        Some(found) => found,
+        None => {
+            let kept = place.map(|(file, run)| (kept_file(file), run));
+            let kept = kept.as_ref().map(|(file, run)| (file.as_path(), *run));
+            let Some(found) = search::<E>(&posterior, seed, kept, control)? else {
+                return Ok(Settled { posterior, found: None });
+            };
+            place.map_or(Ok(()), |(file, run)| write(file, run, &found))?;
+            found
+        }
+    };
+    if let Some((file, _)) = place {
+        forget(&kept_file(file));
+    }
     let posterior = posterior.with_strength(found.strength)?;
     Ok(Settled { posterior, found: Some(found) })
 }
@@ -128,14 +137,17 @@ fn kept_file(file: &Path) -> PathBuf {
     file.with_extension("trials.json")
 }
 
-/// The search, from the trials in `file` on.
+/// The search, from the trials that are kept on.
 fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
     posterior: &Posterior,
-    run: &RunInfo,
-    file: &Path,
+    seed: u64,
+    place: Option<(&Path, &RunInfo)>,
     control: SettleControl<'_>,
 ) -> Result<Option<FoundStrength>, E> {
-    let before = read::<Unfinished>(file, run)?.unwrap_or_default();
+    let before = match place {
+        Some((file, run)) => read::<Unfinished>(file, run)?.unwrap_or_default(),
+        None => Unfinished::default(),
+    };
     let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
     let (begun, spent) = (Instant::now(), before.seconds);
     let seconds = || spent + begun.elapsed().as_secs_f64();
@@ -147,10 +159,10 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
         }
         unfinished.seconds = seconds();
         unfinished.trials.push(trial.into());
-        *failure = write(file, run, unfinished).err();
+        *failure = place.and_then(|(file, run)| write(file, run, unfinished).err());
     };
     let search = Control::default().stopping(control.stop).observing(&progress);
-    let calibration = posterior.calibration(run.seed, &known, search)?;
+    let calibration = posterior.calibration(seed, &known, search)?;
     if let (_, Some(failure)) = state.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(failure.into());
     }
@@ -175,9 +187,11 @@ fn estimate(seconds: f64, pilots: usize, draws: u64) -> String {
     let search = in_words(seconds * USUAL_TRIALS);
     let draws = match pilots {
         0 => String::new(),
-        pilots => format!(", then {draws} draws about {}", in_words(seconds / pilots as f64 * draws as f64)),
+        pilots => {
+            format!(", then about {} for {draws} draws", in_words(seconds / pilots as f64 * draws as f64))
+        }
     };
-    format!("the search for the strength takes about {search}{draws}")
+    format!("estimated time: about {search} for the search of the strength{draws}")
 }
 
 fn in_words(seconds: f64) -> String {
@@ -200,7 +214,7 @@ fn tried(trial: &Trial) -> (f64, Option<f64>) {
 }
 
 const REMEDY: &str =
-    "remove it and run the same command again: the strength is searched for again, to the same value";
+    "remove it and run the same command again: the search is repeated and finds the same strength";
 
 fn write<T: Serialize>(path: &Path, run: &RunInfo, value: &T) -> riemla_files::Result<()> {
     write_json(path, &OfRun { format_version: FORMAT_VERSION, run: run.clone(), value })

@@ -25,6 +25,23 @@ impl Watch for Silent {
     fn note(&self, _: &str) {}
 }
 
+/// Passes on steps and estimates alone: for a part of longer work, whose stages and lines are its own.
+pub struct Steps<'a>(pub &'a dyn Watch);
+
+impl Watch for Steps<'_> {
+    fn begin(&self, _: &str, _: u64) {}
+
+    fn step(&self) {
+        self.0.step();
+    }
+
+    fn note(&self, _: &str) {}
+
+    fn estimate(&self, text: &str) {
+        self.0.estimate(text);
+    }
+}
+
 /// An observer of training that counts iterations as steps.
 pub fn steps(watch: &dyn Watch) -> impl Fn(&Progress) + Sync + '_ {
     |_| watch.step()

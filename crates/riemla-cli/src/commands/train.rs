@@ -116,7 +116,7 @@ impl From<ActivationName> for Activation {
         match name {
             ActivationName::Tanh => Self::Tanh,
             ActivationName::Sigmoid => Self::Sigmoid,
-            ActivationName::Softplus => Self::Softplus,
+            ActivationName::Softplus => Self::SOFTPLUS,
             ActivationName::Gelu => Self::Gelu,
             ActivationName::Silu => Self::Silu,
             ActivationName::Relu => Self::Relu,

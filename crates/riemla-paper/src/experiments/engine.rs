@@ -7,7 +7,7 @@ use super::bench::{Bench, Verdict};
 use super::cell::{Drawn, Wanted};
 use super::fit;
 use super::fitted::{Fitted, Ready};
-use super::layout::{CellPaths, write_text};
+use super::layout::{set_directory, write_text};
 use super::record::{CellKey, DrawSummary, Records, RunRecord};
 use super::rows::{data_of, rows};
 use super::subject::{Subject, requested};
@@ -97,7 +97,7 @@ impl Run<'_> {
         let has = if experiment.priors.is_empty() { "none".into() } else { names(&experiment.priors) };
         let version = if self.request.quick { "its small version" } else { "it" };
         let asked = names(&self.request.priors);
-        format!("{}: nothing to run; {version} has the priors: {has}; asked for: {asked}", experiment.name)
+        format!("{}: nothing to run; {version} has the priors: {has}; requested: {asked}", experiment.name)
     }
 
     /// A failure of one part is written down and does not stop the others.
@@ -162,9 +162,9 @@ impl Run<'_> {
     }
 
     /// Where the chains of a target are.
-    fn chains(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> CellPaths {
+    fn chains(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> PathBuf {
         let key = subject.key(experiment, (seed, PriorName::Given), (Setting::ANY, MethodName::Nuts));
-        CellPaths::of(&self.request.out, &key)
+        set_directory(&self.request.out, &key)
     }
 
     /// The priors asked for that the experiment has; those it gives itself in any case.
@@ -231,11 +231,11 @@ impl Run<'_> {
         key: CellKey,
     ) -> Result<()> {
         let samples = requested(experiment, key.method);
-        let paths = CellPaths::of(&self.request.out, &key);
+        let set = set_directory(&self.request.out, &key);
         let quiet = riemla_workflow::watch::Silent;
         let watch = if key.method.is_riemannian() { self.watch } else { &quiet };
         let origin = &bench.made_from().draws;
-        let wanted = Wanted { paths: &paths, seed: key.seed, samples, origin, stop: self.stop, watch };
+        let wanted = Wanted { set: &set, seed: key.seed, samples, origin, stop: self.stop, watch };
         let mut drawn = bench.draws(&key, &wanted)?;
         // Draws that were there before were timed then.
         let before = self.records.get(&key).and_then(|record| record.draws.seconds_per_sample);
@@ -268,16 +268,14 @@ impl Run<'_> {
             truth: verdict.truth,
             made_from: bench.made_from().clone(),
             key,
-        })?;
-        // The seconds of a finished set are in its record now.
-        if paths.log.is_file() { Ok(()) } else { super::layout::remove(&paths.seconds) }
+        })
     }
 }
 
 /// One line for logs.
 fn line(key: &CellKey, drawn: &Drawn, summary: &DrawSummary, verdict: &Verdict) -> String {
     if let Some(reason) = &drawn.unfit {
-        return format!("{}: left out: {reason}", key.label());
+        return format!("{}: skipped: {reason}", key.label());
     }
     let first: Vec<String> =
         verdict.scores.iter().take(2).map(|s| format!("{} {:.4}", s.score, s.value)).collect();

@@ -12,33 +12,10 @@ use serde::de::DeserializeOwned;
 
 use super::{CellKey, ExperimentError, Result};
 
-/// Where the draws of one posterior are.
-#[derive(Debug, Clone)]
-pub struct CellPaths {
-    /// The finished set.
-    pub samples: PathBuf,
-    /// The log while draws are taken.
-    pub log: PathBuf,
-    /// Seconds of each draw in the log, one line each.
-    pub seconds: PathBuf,
-    /// The strength that was found.
-    pub calibration: PathBuf,
-}
-
-impl CellPaths {
-    /// Those of a cell.
-    pub fn of(out: &Path, key: &CellKey) -> Self {
-        let place = out.join("samples").join(slug(&key.problem)).join(format!("seed-{}", key.seed));
-        let place = place.join(key.prior.name()).join(slug(&key.setting.name()));
-        let method = key.method;
-        let file = |extension: &str| place.join(format!("{}.{extension}", method.name()));
-        Self {
-            samples: place.join(method.name()),
-            log: file("log"),
-            seconds: file("seconds"),
-            calibration: file("strength.json"),
-        }
-    }
+/// The directory of the draws of one posterior.
+pub fn set_directory(out: &Path, key: &CellKey) -> PathBuf {
+    let place = out.join("samples").join(slug(&key.problem)).join(format!("seed-{}", key.seed));
+    place.join(key.prior.name()).join(slug(&key.setting.name())).join(key.method.name())
 }
 
 /// A name that every file system takes.
@@ -60,7 +37,7 @@ struct Mark {
 /// Makes the output directory; one that holds something is refused unless `resume` and an earlier run
 /// made it. Files with the names of results are replaced there, so none of `inputs` may be in it.
 pub fn prepare(out: &Path, resume: bool, inputs: &[&Path]) -> Result<()> {
-    fs::create_dir_all(out).map_err(ExperimentError::io(out, "make this directory"))?;
+    make(out)?;
     let mut entries = fs::read_dir(out).map_err(ExperimentError::io(out, "list it"))?;
     if entries.next().is_some() {
         if !is_described(&out.join(MARK)) {
@@ -83,14 +60,13 @@ pub fn prepare(out: &Path, resume: bool, inputs: &[&Path]) -> Result<()> {
     write_json(&out.join(MARK), &mark)
 }
 
-/// Makes the directory of a file.
-pub fn make_parent(path: &Path) -> Result<()> {
-    match path.parent() {
-        Some(parent) => {
-            fs::create_dir_all(parent).map_err(ExperimentError::io(parent, "make this directory"))
-        }
-        None => Ok(()),
-    }
+/// Makes a directory, and those it is in.
+pub fn make(directory: &Path) -> Result<()> {
+    fs::create_dir_all(directory).map_err(ExperimentError::io(directory, "make this directory"))
+}
+
+fn make_parent(path: &Path) -> Result<()> {
+    path.parent().map_or(Ok(()), make)
 }
 
 /// Writes text in one step.

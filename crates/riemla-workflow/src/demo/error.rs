@@ -11,12 +11,15 @@ pub enum DemoError {
     /// Stopped before the first draw.
     #[error("interrupted before the first draw: there is nothing to report")]
     Interrupted,
-    /// A mistake in the settings, or geodesics that none could be finished of.
+    /// Not one geodesic could be finished.
+    #[error("no draw succeeded: {0}")]
+    NoDraw(String),
+    /// A mistake in the settings.
     #[error(transparent)]
     Library(#[from] riemla::Error),
-    /// Training failed.
+    /// Training or sampling failed.
     #[error(transparent)]
-    Training(#[from] crate::workflow::WorkflowError),
+    Workflow(#[from] crate::workflow::WorkflowError),
     /// A picture that cannot be drawn.
     #[error(transparent)]
     Plot(#[from] PlotError),
@@ -29,7 +32,7 @@ pub enum OutputError {
     #[error("{} is not a directory", .0.display())]
     NotADirectory(PathBuf),
     /// Files are there that the demonstration did not write.
-    #[error("{} holds files that are not from this command ({})", path.display(), names.join(", "))]
+    #[error("{} contains files that this command did not write ({})", path.display(), names.join(", "))]
     Foreign {
         /// The directory.
         path: PathBuf,

@@ -19,7 +19,7 @@ use crate::workflow::{Prepared, TrainConfig, Trained, WorkflowError, train_on};
 pub(super) struct Model {
     pub network: Arc<Network>,
     pub laplace: Arc<Laplace>,
-    /// The loss under the prior in force.
+    /// The loss under the chosen prior.
     pub loss: NetworkLoss,
     pub training: TrainingSummary,
     pub summary: LaplaceSummary,

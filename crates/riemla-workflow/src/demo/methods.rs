@@ -4,20 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use riemla::Control;
 use riemla::data::Targets;
+use riemla::geometry::Counters;
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
-use riemla::posterior::{Method, NetworkOutputs, Posterior, PosteriorConfig, SampleSet, virial_ratio};
+use riemla::posterior::{Method, NetworkOutputs, Posterior, PosteriorConfig, virial_ratio};
 use riemla::predict::Prediction;
 use riemla::{Error, Result};
 
-use super::DemoConfig;
 use super::data::DemoData;
 use super::fit::Model;
 use super::result::{DrawRecord, FailedDraw, Map, MethodResult, Scores};
+use super::{DemoConfig, DemoError};
 use crate::scores::{Doubts, Scorer};
-use crate::watch::Watch;
-use crate::workflow::Predictor;
+use crate::watch::{Steps, Watch};
+use crate::workflow::predictor::Way;
+use crate::workflow::{Kept, Predictor, SampleConfig, WorkflowError, draw_model};
 
 /// Draws that maps are made of: more change nothing that an eye could see.
 pub(super) const MAP_DRAWS: usize = 200;
@@ -27,8 +28,8 @@ const SCORER: Scorer = Scorer { bins: 10 };
 pub(super) enum Outcome {
     /// At least one draw, and the seconds that drawing took.
     Drawn(Box<MethodResult>, f64),
-    /// No draw.
-    Nothing { reason: String, error: Option<Error> },
+    /// No draw, and why.
+    Nothing(String),
 }
 
 pub(super) fn run(
@@ -38,30 +39,27 @@ pub(super) fn run(
     method: Method,
     stop: &AtomicBool,
     watch: &dyn Watch,
-) -> Result<Outcome> {
+) -> std::result::Result<Outcome, DemoError> {
     // A number is meant for the paper's metric: that is where a strength of 1 means something.
     let base = if config.strength.fixed().is_some() { PosteriorConfig::paper } else { PosteriorConfig::new };
     let settings = PosteriorConfig { strength: config.strength, ..base(method) };
     let posterior = Posterior::of_network(&model.loss, &model.laplace, settings)?;
-    let count = requested(method, config);
-    watch.begin(&format!("drawing from {method}"), count);
+    let settings = SampleConfig::new(posterior.config().clone(), requested(method, config), config.seed);
+    watch.begin(&format!("drawing from {method}"), settings.samples);
     let begun = Instant::now();
-    let progress = |_: &riemla::posterior::Draw| watch.step();
-    let control = Control::default().observing(&progress).stopping(stop);
-    let set = posterior.sample(config.seed, count, control)?;
+    let kept = match draw_model(posterior, None, &settings, stop, &Steps(watch)) {
+        Err(WorkflowError::Interrupted) => {
+            return Ok(Outcome::Nothing("interrupted before its first draw".into()));
+        }
+        kept => kept?,
+    };
     let seconds = begun.elapsed().as_secs_f64();
-    if set.draws.is_empty() {
-        let error = set.failed.into_iter().next().map(|(_, error)| error);
-        let reason = error.as_ref().map_or("interrupted before its first draw".into(), Error::to_string);
-        return Ok(Outcome::Nothing { reason, error });
+    if kept.draws.is_empty() {
+        let reason = kept.failed.first().map_or("interrupted before its first draw", |(_, reason)| reason);
+        return Ok(Outcome::Nothing(reason.into()));
     }
     watch.begin(&format!("predicting with {method}"), 0);
-    Ok(Outcome::Drawn(Box::new(assess(model, data, config, &set)?), seconds))
-}
-
-/// The strength that the draws were made with.
-fn strength(set: &SampleSet, config: &DemoConfig) -> Option<f64> {
-    set.calibration.as_ref().map(|found| found.strength).or(config.strength.fixed())
+    Ok(Outcome::Drawn(Box::new(assess(model, data, config, method, &kept)?), seconds))
 }
 
 /// The trained weights are one point: more draws would repeat it.
@@ -69,32 +67,45 @@ fn requested(method: Method, config: &DemoConfig) -> u64 {
     if method == Method::Map { 1 } else { config.samples }
 }
 
-fn assess(model: &Model, data: &DemoData, config: &DemoConfig, set: &SampleSet) -> Result<MethodResult> {
-    let thetas = set.thetas();
-    let test = predict(model, set.method, &thetas, data.test.inputs())?;
-    let far = predict(model, set.method, &thetas, &data.far)?;
-    let nodes = predict(model, set.method, &thetas[..thetas.len().min(MAP_DRAWS)], &data.nodes)?;
+fn assess(
+    model: &Model,
+    data: &DemoData,
+    config: &DemoConfig,
+    method: Method,
+    kept: &Kept,
+) -> Result<MethodResult> {
+    let thetas: Vec<&[f64]> = kept.draws.iter().map(|draw| draw.theta.as_slice()).collect();
+    let test = predict(model, method, &thetas, data.test.inputs())?;
+    let far = predict(model, method, &thetas, &data.far)?;
+    let nodes = predict(model, method, &thetas[..thetas.len().min(MAP_DRAWS)], &data.nodes)?;
     let Prediction::Classes(nodes) = nodes else {
         return Err(Error::Unsupported("the demonstration predicts classes".into()));
     };
-    let objective = objective(model, set.method)?;
-    let uncertain = set.method != Method::Map;
+    let objective = objective(model, method)?;
+    let uncertain = method != Method::Map;
     Ok(MethodResult {
-        method: set.method,
-        requested: requested(set.method, config),
-        draws: set.draws.len() as u64,
+        method,
+        requested: requested(method, config),
+        draws: kept.draws.len() as u64,
         scores: scores(&test, data.test.targets(), &far)?,
         reliability: SCORER.reliability(&test, data.test.targets())?,
-        strength: set.method.is_riemannian().then(|| strength(set, config)).flatten(),
+        strength: kept.made.strength,
         virial_ratio: uncertain.then(|| virial_ratio(&*objective, model.laplace.gaussian.theta(), &thetas)),
-        counters: set.method.is_riemannian().then(|| set.counters()),
-        failed: set.failed.iter().map(FailedDraw::new).collect(),
-        records: set.draws.iter().map(|draw| DrawRecord::new(draw, &*objective)).collect(),
+        counters: method.is_riemannian().then(|| counters(kept)),
+        failed: kept.failed.iter().map(FailedDraw::new).collect(),
+        records: kept.draws.iter().map(|draw| DrawRecord::new(draw, &*objective)).collect(),
         map: Map {
             probability: nodes.probabilities.chunks_exact(nodes.classes).map(|p| p[1]).collect(),
             epistemic: nodes.epistemic.unwrap_or_default(),
         },
     })
+}
+
+/// The work of all geodesics, with the search for the strength.
+fn counters(kept: &Kept) -> Counters {
+    let mut total = kept.made.found.as_ref().map_or(Counters::default(), |found| found.counters);
+    kept.draws.iter().filter_map(|draw| draw.geodesic).for_each(|geodesic| total += geodesic.counters);
+    total
 }
 
 /// The loss that a method's draws are judged by: of the network that makes its predictions.
@@ -113,6 +124,7 @@ fn predict(model: &Model, method: Method, thetas: &[&[f64]], inputs: &[f64]) -> 
     let predictor = Predictor {
         model: riemla::predict::Predictor::new(Arc::new(outputs), method, gaussian),
         thetas: thetas.iter().map(|theta| theta.to_vec()).collect(),
+        way: Way::Draws,
         scale: None,
     };
     predictor.predict(inputs)

@@ -99,7 +99,6 @@ fn draw_all(
     watch: &dyn Watch,
 ) -> Result<Drawn, DemoError> {
     let mut drawn = Drawn::default();
-    let mut failure = None;
     for method in Method::ALL {
         let begun = Instant::now();
         match methods::run(model, data, config, method, stop, watch)? {
@@ -107,14 +106,15 @@ fn draw_all(
                 drawn.timings.push(MethodTiming::new(&result, seconds, begun.elapsed().as_secs_f64()));
                 drawn.methods.push(*result);
             }
-            Outcome::Nothing { reason, error } => {
-                drawn.missing.push(MissingMethod { method, reason });
-                failure = failure.or(error);
-            }
+            Outcome::Nothing(reason) => drawn.missing.push(MissingMethod { method, reason }),
         }
     }
     if drawn.methods.iter().all(|m| m.method == Method::Map) {
-        return Err(failure.map_or(DemoError::Interrupted, DemoError::from));
+        let reason = drawn.missing.into_iter().next().map(|missing| missing.reason);
+        return Err(match reason.filter(|_| !stop.load(Ordering::Relaxed)) {
+            Some(reason) => DemoError::NoDraw(reason),
+            None => DemoError::Interrupted,
+        });
     }
     Ok(drawn)
 }

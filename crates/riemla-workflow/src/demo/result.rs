@@ -75,7 +75,7 @@ impl Interruption {
 /// The minimum.
 #[derive(Debug, Clone, Serialize)]
 pub struct TrainingSummary {
-    /// Loss L(θ*) under the prior in force.
+    /// Loss L(θ*) under the chosen prior.
     pub loss: f64,
     /// ‖∇L(θ*)‖.
     pub gradient_norm: f64,
@@ -184,8 +184,8 @@ pub struct FailedDraw {
 }
 
 impl FailedDraw {
-    pub(super) fn new((index, error): &(u64, riemla::Error)) -> Self {
-        Self { index: *index, reason: error.to_string() }
+    pub(super) fn new((index, reason): &(u64, String)) -> Self {
+        Self { index: *index, reason: reason.clone() }
     }
 }
 

@@ -49,7 +49,7 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
             (found.network, found.theta, found.likelihood, found.notes)
         }
         (Some(_), true) => {
-            return Err(WorkflowError::unfit("an ONNX file holds its network: leave --network out"));
+            return Err(WorkflowError::unfit("an ONNX file contains its network: leave out --network"));
         }
         (Some(spec), false) => {
             let spec = read_model_spec(spec)?;
@@ -58,8 +58,8 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
         }
         (None, false) => {
             return Err(WorkflowError::unfit(format!(
-                "{}: a state dict has weights only; describe the network in a file and give it with --network \
-                 (docs/formats.md shows one)",
+                "{}: a state dict contains only weights; describe the network in a file and give it with \
+                 --network (docs/formats.md shows one)",
                 path.display()
             )));
         }
@@ -68,7 +68,7 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
     let likelihood = match config.likelihood.or(known) {
         Some(likelihood) => likelihood,
         None if outputs > 1 => {
-            notes.push(format!("taken as a classifier of {outputs} classes (--likelihood says otherwise)"));
+            notes.push(format!("treated as a classifier of {outputs} classes (change it with --likelihood)"));
             Likelihood::Categorical
         }
         None => {

@@ -78,7 +78,7 @@ fn directory(path: &Path) -> Result<Description> {
     Err(WorkflowError::NotA {
         path: path.into(),
         expected: "directory of a model, a posterior or draws",
-        remedy: "`riemla train`, `riemla fit` and `riemla sample` make them",
+        remedy: "`riemla train`, `riemla fit` and `riemla sample` create them",
     })
 }
 

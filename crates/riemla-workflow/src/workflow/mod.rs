@@ -11,6 +11,7 @@ pub mod draws;
 pub mod error;
 pub mod evaluate;
 mod fit;
+pub mod guarantees;
 mod held_out;
 mod import;
 pub mod input;
@@ -18,8 +19,9 @@ mod inspect;
 pub mod memory;
 pub mod predict;
 pub mod predictor;
-pub mod sample;
+mod sample;
 mod samplers;
+pub mod set_summary;
 mod take;
 mod train;
 
@@ -35,9 +37,9 @@ pub use inspect::{Description, inspect};
 pub use predict::{OutputFormat, PredictConfig, Predicted, predict, predict_to_file};
 pub use predictor::Predictor;
 pub use sample::{
-    MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, read_posterior, sample, sample_in_memory,
-    sample_model,
+    MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, draw_model, read_posterior, sample,
+    sample_in_memory, sample_model,
 };
-pub use samplers::{ChainRecord, ChainSummary};
-pub use take::Taken;
+pub use samplers::{ChainRecord, ChainSummary, Made};
+pub use take::{Kept, Taken};
 pub use train::{PartScores, Prepared, TrainConfig, Trained, train, train_on};

@@ -16,7 +16,7 @@ use super::error::{Result, WorkflowError};
 use super::fit::{KnownData, training_data};
 use super::input::DataFiles;
 use super::samplers::{Geodesics, sampler};
-use super::take::{Taken, take};
+use super::take::{Kept, Taken, collect, take};
 use crate::watch::Watch;
 
 /// What is asked of a sampling.
@@ -38,10 +38,16 @@ pub struct SampleConfig {
     pub most_weights: usize,
 }
 
-/// Uncertain weights up to which NUTS is run unless told otherwise: hours, not days.
+/// Uncertain weights up to which NUTS is run by default: hours, not days.
 pub const MOST_WEIGHTS: usize = 2000;
 
 impl SampleConfig {
+    /// Draws by a method, without a limit of time.
+    pub fn new(run: impl Into<RunConfig>, samples: u64, seed: u64) -> Self {
+        let run = run.into();
+        Self { run, samples, seed, seconds: None, name: None, data: None, most_weights: MOST_WEIGHTS }
+    }
+
     /// Batches keep the frequencies of classes; numbers have none.
     fn for_model(&self, saved: &SavedPosterior) -> Self {
         let mut config = self.clone();
@@ -112,13 +118,24 @@ pub fn sample_model(
     take(Box::new(Geodesics::of(posterior, config)), set, config, stop, watch)
 }
 
+/// The same without a look at the draws, for those who judge them in their own way; there may be none.
+pub fn draw_model(
+    posterior: Posterior,
+    set: Option<(&Path, Origin)>,
+    config: &SampleConfig,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Kept> {
+    collect(Box::new(Geodesics::of(posterior, config)), set, config, stop, watch)
+}
+
 /// What was lost of a log, in words.
-pub fn damage(store: &SampleStore, path: &Path) -> Option<String> {
+pub(super) fn damage(store: &SampleStore, path: &Path) -> Option<String> {
     let bytes = store.damaged_bytes();
     (bytes > 0).then(|| {
         format!(
-            "{} was damaged: {bytes} bytes of draws could not be read; draws that were asked for were drawn again, to \
-             the same values; check the disk",
+            "{} was damaged: {bytes} bytes of draws could not be read; the missing draws were drawn again, \
+             with the same values; check the disk",
             path.display()
         )
     })
@@ -170,9 +187,10 @@ fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Result<Training
         return Ok(data);
     }
     let remedy =
-        if saved.data.is_some() { "leave out --data: the posterior holds its data" } else { "give those" };
+        if saved.data.is_some() { "leave out --data: the posterior contains its data" } else { "give those" };
     Err(WorkflowError::unfit(format!(
-        "{} holds other data than the posterior was fitted to ({}): {remedy}, or fit again with `riemla fit`",
+        "{} contains other data than the posterior was fitted to ({}): {remedy}, or fit again with `riemla \
+         fit`",
         files.data.display(),
         differences.join("; ")
     )))

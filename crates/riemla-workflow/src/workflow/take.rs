@@ -15,10 +15,30 @@ use super::budget::until;
 use super::diagnostics::Diagnosis;
 use super::error::{Result, WorkflowError};
 use super::sample::{SampleConfig, damage, io};
-use super::samplers::{Keeper, Log, Sampler};
+use super::samplers::{Finished, Keeper, Log, Made, Sampler};
+use super::set_summary::SetSummary;
 use crate::watch::Watch;
 
-/// A set of draws.
+/// A set of draws, as they are.
+pub struct Kept {
+    /// The draws, by index.
+    pub draws: Vec<Draw>,
+    /// How many of them are new.
+    pub new: usize,
+    /// Draws that failed, with the reason.
+    pub failed: Vec<(u64, String)>,
+    /// How the draws were made.
+    pub made: Made,
+    /// What was lost of the log, in words.
+    pub damage: Option<String>,
+    /// Whether the budget ran out.
+    pub out_of_time: bool,
+    /// Whether the user stopped it.
+    pub stopped: bool,
+    finished: Box<dyn Finished>,
+}
+
+/// A set of draws, and how they look.
 #[derive(Debug, Clone)]
 pub struct Taken {
     /// The method with its settings.
@@ -41,7 +61,7 @@ pub struct Taken {
     pub seconds: f64,
 }
 
-/// Takes what a set misses: one in memory, or the one in a directory, whose draws depend on the origin.
+/// Takes what a set misses, and looks at all of it.
 pub(super) fn take(
     sampler: Box<dyn Sampler>,
     place: Option<(&Path, Origin)>,
@@ -51,7 +71,42 @@ pub(super) fn take(
 ) -> Result<Taken> {
     let begun = Instant::now();
     let settings = sampler.config();
-    let run = |origin| RunInfo::new(settings.clone(), config.seed, sampler.dim(), origin);
+    let set = place.as_ref().map(|(set, _)| *set);
+    let kept = collect(sampler, place, config, stop, watch)?;
+    if kept.draws.is_empty() {
+        return Err(nothing(&kept.failed, kept.out_of_time));
+    }
+    watch.begin("checking the draws", 0);
+    let mut diagnosis = kept.finished.diagnose(set, &kept.draws)?;
+    if let (Some(set), Some(table)) = (set, &diagnosis.table) {
+        table.write(set)?;
+    }
+    diagnosis.warnings.extend(kept.damage);
+    if let Some(set) = set {
+        SetSummary::new(kept.draws.len(), &diagnosis).write(set)?;
+    }
+    Ok(Taken {
+        config: settings,
+        seed: config.seed,
+        new: kept.new,
+        draws: kept.draws,
+        asked: config.samples,
+        diagnosis,
+        out_of_time: kept.out_of_time,
+        stopped: kept.stopped,
+        seconds: begun.elapsed().as_secs_f64(),
+    })
+}
+
+/// Takes what a set misses: one in memory, or the one in a directory, whose draws depend on the origin.
+pub(super) fn collect(
+    sampler: Box<dyn Sampler>,
+    place: Option<(&Path, Origin)>,
+    config: &SampleConfig,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Kept> {
+    let run = |origin| RunInfo::new(sampler.config(), config.seed, sampler.dim(), origin);
     let place = place.map(|(set, origin)| (set, run(origin)));
     let set = place.as_ref().map(|(set, _)| *set);
     let (log, damage) = match &place {
@@ -69,28 +124,18 @@ pub(super) fn take(
     let log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
     let new = log.len() - before;
     let draws = finished.fair(log.into_draws()?);
-    if draws.is_empty() {
-        return Err(nothing(finished.failed(), out_of_time));
-    }
-    if let Some((set, run)) = &place {
+    if let Some((set, run)) = place.as_ref().filter(|_| !draws.is_empty()) {
         write_samples(set, run, &draws)?;
     }
-    watch.begin("checking the draws", 0);
-    let mut diagnosis = finished.diagnose(set, &draws)?;
-    if let (Some(set), Some(table)) = (set, &diagnosis.table) {
-        table.write(set)?;
-    }
-    diagnosis.warnings.extend(damage);
-    Ok(Taken {
-        config: settings,
-        seed: config.seed,
+    Ok(Kept {
         new: new.min(draws.len()),
         draws,
-        asked: config.samples,
-        diagnosis,
+        failed: finished.failed().iter().map(|(index, error)| (*index, error.to_string())).collect(),
+        made: finished.made(),
+        damage,
         out_of_time,
         stopped: stop.load(Ordering::Relaxed),
-        seconds: begun.elapsed().as_secs_f64(),
+        finished,
     })
 }
 
@@ -101,11 +146,11 @@ fn open(set: &Path, run: &RunInfo) -> Result<(Log, Option<String>)> {
     let file = set.join(LOG_FILE);
     let store = SampleStore::continue_set(&file, set, run)?;
     let damage = damage(&store, &file);
-    Ok((Log::Disk(store), damage))
+    Ok((Log::Disk(Box::new(store)), damage))
 }
 
 /// Why there is not a single draw.
-fn nothing(failed: &[(u64, riemla::Error)], out_of_time: bool) -> WorkflowError {
+fn nothing(failed: &[(u64, String)], out_of_time: bool) -> WorkflowError {
     match failed.first() {
         Some((index, error)) => WorkflowError::unfit(format!("no draw succeeded; draw {index}: {error}")),
         None if out_of_time => WorkflowError::Interrupted.out_of_time(),

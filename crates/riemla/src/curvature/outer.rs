@@ -6,6 +6,7 @@
 
 use super::Curvature;
 use super::gram::GramSum;
+use super::one_layer::OneLayer;
 use super::subset::SubsetRanges;
 use crate::linalg::Matrix;
 use crate::linalg::vector::{dot, scale};
@@ -18,6 +19,13 @@ use crate::{Error, Result};
 pub(super) enum OuterProduct {
     Ggn,
     EmpiricalFisher,
+}
+
+/// A block of samples as the loss sees it: outputs of the network and targets.
+#[derive(Clone, Copy)]
+pub(super) struct Outputs<'a> {
+    pub(super) f: &'a [f64],
+    pub(super) targets: &'a BlockTargets,
 }
 
 impl OuterProduct {
@@ -33,18 +41,19 @@ impl OuterProduct {
         }
     }
 
-    fn columns(self, loss: &NetworkLoss) -> usize {
+    /// Number of columns of S.
+    pub(super) fn columns(self, loss: &NetworkLoss) -> usize {
         match self {
             Self::Ggn => loss.rule().factor_columns(loss.network().outputs()),
             Self::EmpiricalFisher => 1,
         }
     }
 
-    /// Writes column `j` of S for every sample of a block with outputs `f`.
+    /// Writes column `j` of S for every sample of a block.
     fn column(
         self,
         loss: &NetworkLoss,
-        (f, targets): (&[f64], &BlockTargets),
+        Outputs { f, targets }: Outputs<'_>,
         j: usize,
         out: &mut [f64],
         scratch: &mut [f64],
@@ -58,11 +67,11 @@ impl OuterProduct {
         }
     }
 
-    /// Writes SSᵀd for every sample of a block with outputs `f`.
+    /// Writes SSᵀd for every sample of a block.
     pub(super) fn product(
         self,
         loss: &NetworkLoss,
-        (f, targets): (&[f64], &BlockTargets),
+        Outputs { f, targets }: Outputs<'_>,
         d: &[f64],
         out: &mut [f64],
         scratch: &mut [f64],
@@ -98,7 +107,7 @@ impl OuterProduct {
             let mut scratch = vec![0.0; (network.outputs() + 1) * n];
             network.forward(theta, &block.x, &mut values);
             for j in 0..self.columns(loss) {
-                let at = (values.output(), &block.targets);
+                let at = Outputs { f: values.output(), targets: &block.targets };
                 self.column(loss, at, j, adjoint.seed(network, n), &mut scratch);
                 f(j, &block.x, &values, &mut adjoint);
             }
@@ -125,21 +134,32 @@ impl OuterProduct {
 
     /// The full matrix over the subset (k × k), scaled like the loss.
     pub(super) fn full(self, loss: &NetworkLoss, theta: &[f64], subset: &SubsetRanges) -> Matrix {
-        let mut sum = GramSum::new(subset.len());
-        self.for_each_row(loss, theta, subset, |n, rows| sum.push(n, rows));
-        let mut matrix = sum.finish();
+        let mut matrix = match OneLayer::of(loss.network(), subset) {
+            Some(layer) => layer.full(self, loss, theta),
+            None => {
+                let mut sum = GramSum::new(subset.len());
+                self.for_each_row(loss, theta, subset, |n, rows| sum.push(n, rows));
+                sum.finish()
+            }
+        };
         scale(loss.scale(), matrix.as_mut_slice());
         matrix
     }
 
     /// The diagonal over the subset, scaled like the loss.
     pub(super) fn diagonal(self, loss: &NetworkLoss, theta: &[f64], subset: &SubsetRanges) -> Vec<f64> {
-        let mut diagonal = vec![0.0; subset.len()];
-        self.for_each_row(loss, theta, subset, |n, rows| {
-            for (d, column) in diagonal.iter_mut().zip(rows.chunks_exact(n)) {
-                *d += dot(column, column);
+        let mut diagonal = match OneLayer::of(loss.network(), subset) {
+            Some(layer) => layer.diagonal(self, loss, theta),
+            None => {
+                let mut diagonal = vec![0.0; subset.len()];
+                self.for_each_row(loss, theta, subset, |n, rows| {
+                    for (d, column) in diagonal.iter_mut().zip(rows.chunks_exact(n)) {
+                        *d += dot(column, column);
+                    }
+                });
+                diagonal
             }
-        });
+        };
         scale(loss.scale(), &mut diagonal);
         diagonal
     }

@@ -92,7 +92,7 @@ pub(crate) fn second_derivatives<'a>(
 ) -> crate::Result<&'a dyn TwiceDifferentiable> {
     objective.second_derivatives().ok_or_else(|| {
         crate::Error::Unsupported(format!(
-            "{what} needs second derivatives, which this model has not: implement \
+            "{what} needs second derivatives, which this model does not provide: implement \
              Objective::second_derivatives, or use the constrained leapfrog"
         ))
     })

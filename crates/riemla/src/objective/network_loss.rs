@@ -8,7 +8,7 @@ use super::pool::Pool;
 use super::{Objective, Prior, Probe, TwiceDifferentiable};
 use crate::data::Dataset;
 use crate::linalg::vector::{dot, scale};
-use crate::nn::{Adjoint, Network, Trace};
+use crate::nn::{Adjoint, Adjoints, Along, Network, Trace};
 use crate::{Error, Result};
 
 /// L(θ) = s·Σₙ −log p(yₙ | f(xₙ; θ)) + ½ Σ δ θ², without the likelihood's constants.
@@ -241,7 +241,9 @@ impl NetworkLoss {
         adjoint.seed(&self.network, block.n).copy_from_slice(&w.residuals[slot]);
         let d_seed = d_adjoint.seed(&self.network, block.n);
         self.rule.hessian_product(block.n, values.output(), tangents.output(), d_seed, &mut w.scratch);
-        self.network.backward_tangent(theta, v, &block.x, (values, tangents), (adjoint, d_adjoint), out);
+        let along = Along { direction: v, values, tangents };
+        let adjoints = Adjoints { adjoint, derivative: d_adjoint };
+        self.network.backward_tangent(theta, &block.x, along, adjoints, out);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Predictions: from draws of the weights to probabilities and uncertainties of outputs.
 
 mod classification;
+mod conformal;
 mod predictor;
 mod regression;
 mod spread;
@@ -8,6 +9,7 @@ mod temperature;
 mod uncertainty;
 
 pub use classification::ClassPrediction;
+pub use conformal::Conformal;
 pub use predictor::Predictor;
 pub use regression::RegressionPrediction;
 pub use spread::OutputSpread;

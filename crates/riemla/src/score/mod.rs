@@ -11,6 +11,7 @@ mod classification;
 mod normal;
 mod ranking;
 mod regression;
+mod selective;
 mod uncertainty;
 
 pub use bootstrap::{Bootstrap, Interval, take_rows};
@@ -19,12 +20,18 @@ pub use classification::{accuracy, brier, brier_per_class, nll};
 pub use normal::{normal_cdf, normal_quantile};
 pub use ranking::{RocPoint, auroc, roc_curve};
 pub use regression::{crps, nlpd, rmse};
+pub use selective::{RiskPoint, aurc, risk_coverage, threshold_for_rate};
 pub use uncertainty::{entropies, max_probabilities};
 
 /// Arithmetic mean; the caller has checked that there is something to average.
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len() as f64;
     values.sum::<f64>() / count
+}
+
+/// The most probable class of a row, the first among equals.
+pub fn top_class(row: &[f64]) -> usize {
+    top(row).0
 }
 
 /// Index and value of the largest entry, the first among equals.

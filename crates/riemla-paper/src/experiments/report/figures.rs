@@ -10,7 +10,7 @@ use riemla_files::samples::{SAMPLES_FILE, read_samples};
 
 use super::super::config::{Figure, Problem};
 use super::super::fit::{self, Fit};
-use super::super::layout::CellPaths;
+use super::super::layout::set_directory;
 use super::super::record::CellKey;
 use super::super::rows::{Rows, data_of, rows};
 use super::super::{Experiment, MethodName, PriorName, Records, Result, Setting};
@@ -122,9 +122,9 @@ fn load(
                 setting,
                 method,
             };
-            let paths = CellPaths::of(saved.out, &key);
-            if saved.records.get(&key).is_some() && paths.samples.join(SAMPLES_FILE).is_file() {
-                let draws = read_samples(&paths.samples)?.draws;
+            let set = set_directory(saved.out, &key);
+            if saved.records.get(&key).is_some() && set.join(SAMPLES_FILE).is_file() {
+                let draws = read_samples(&set)?.draws;
                 sets.push((setting, method, draws.into_iter().map(|draw| draw.theta).collect()));
             }
         }
@@ -141,21 +141,23 @@ fn load(
 fn intro(figure: Figure) -> &'static str {
     match figure {
         Figure::ConfidenceMaps => {
-            "Colour is the predicted class, strong where the model is sure. The dots are the training \
-             points, the thick line is the decision boundary. Good confidence ends where the data end."
+            "Colour is the predicted class, strong where the model is confident. The dots are the training \
+             points, the thick line is the decision boundary. A good model is confident only near the \
+             data."
         }
         Figure::Bands => {
-            "Mean, two deviations of the function (inner band) and of a new observation (outer band), some \
-             sampled functions as thin lines, and the training points. Curves that leave the picture are cut."
+            "Mean, two standard deviations of the function (inner band) and of a new observation (outer \
+             band), some sampled functions as thin lines, and the training points. Curves are clipped at \
+             the edges of the figure."
         }
         Figure::Logistic => {
-            "The posterior over the two weights, drawn exactly, with the draws on it; then the classifier of \
-             one draw, and the average over all draws. The draws shown as single classifiers have the same \
-             tangent vector."
+            "The exact posterior over the two weights, with the draws; then the classifier of one draw, \
+             and the average over all draws. The draws shown as single classifiers have the same tangent \
+             vector."
         }
         Figure::BatchSizes => {
-            "Sampled functions when every geodesic sees only B of the training points: small batches give \
-             functions that agree less."
+            "Sampled functions when every geodesic uses only B of the training points: functions of small \
+             batches differ more."
         }
         Figure::None => "",
     }

@@ -1,6 +1,7 @@
 //! Draws of a target held against its truth: distances, loss, predictions, cost.
 
 use std::cell::OnceCell;
+use std::path::PathBuf;
 
 use riemla::posterior::virial_ratio;
 use riemla_files::samples::read_samples;
@@ -8,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::super::bench::{Bench, Verdict};
 use super::super::cell::{Drawn, Wanted};
-use super::super::layout::CellPaths;
 use super::super::record::{CellKey, MadeFrom, ModelSummary, Score};
 use super::super::{ExperimentError, MethodName, Result};
 use super::chains::{self, ChainSummary};
@@ -50,13 +50,13 @@ pub struct Against<'a> {
     plan: &'a TruthPlan,
     seed: u64,
     /// Where the draws of its chains are.
-    chains: CellPaths,
+    chains: PathBuf,
     truth: OnceCell<Truth>,
 }
 
 impl<'a> Against<'a> {
     /// Whose chains are at `chains`.
-    pub fn new(target: &'a dyn Target, plan: &'a TruthPlan, seed: u64, chains: CellPaths) -> Self {
+    pub fn new(target: &'a dyn Target, plan: &'a TruthPlan, seed: u64, chains: PathBuf) -> Self {
         Self { target, plan, seed, chains, truth: OnceCell::new() }
     }
 
@@ -71,7 +71,7 @@ impl<'a> Against<'a> {
         }
         let thetas = match self.exact() {
             Some(exact) => exact,
-            None => read_samples(&self.chains.samples)?.draws.into_iter().map(|draw| draw.theta).collect(),
+            None => read_samples(&self.chains)?.draws.into_iter().map(|draw| draw.theta).collect(),
         };
         let truth = Truth::new(self.target, thetas)?;
         Ok(self.truth.get_or_init(|| truth))

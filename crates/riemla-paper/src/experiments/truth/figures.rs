@@ -5,7 +5,7 @@ use std::path::Path;
 use riemla::objective::Objective as _;
 use riemla_files::samples::read_samples;
 
-use super::super::layout::CellPaths;
+use super::super::layout::set_directory;
 use super::super::{MethodName, Result};
 use super::density::Density;
 use super::report::{Line, marked};
@@ -13,10 +13,11 @@ use riemla_workflow::plot::{Axis, ConfidenceMap, Grid, Reference, Size, StripPlo
 
 /// What the pictures of densities show.
 pub const INTRO: &str = "\
-The density, with contours at one, two and three deviations of a Gaussian, and the first draws of each method.";
+The density, with contours at one, two and three standard deviations of a Gaussian, and the first draws of \
+each method.";
 
 /// Under the plots of distances.
-const CAPTION: &str = "pre.: preconditioned. The line is what exact draws would show.";
+const CAPTION: &str = "pre.: preconditioned. The line is the distance of exact draws.";
 
 /// Nodes along a side.
 const NODES: usize = 120;
@@ -53,7 +54,7 @@ pub fn plane(out: &Path, density: Density, lines: &[Line<'_>]) -> Result<Vec<(St
     let mut figures = Vec::new();
     for line in lines.iter().filter(|line| line.target == density.name()) {
         let Some(key) = line.records.first().map(|record| &record.key) else { continue };
-        let draws = read_samples(&CellPaths::of(out, key).samples)?.draws;
+        let draws = read_samples(&set_directory(out, key))?.draws;
         // Chains lie one after the other: some of each.
         let step = (draws.len() / SHOWN).max(1);
         let dots = draws.iter().step_by(step).take(SHOWN).map(|draw| (draw.theta[0], draw.theta[1], 0));

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::super::cell::{Drawn, Wanted};
 use super::super::fit;
 use super::super::fitted::{Fitted, Ready};
-use super::super::layout::CellPaths;
+use super::super::layout::set_directory;
 use super::super::record::{CellKey, Records};
 use super::super::rows::{data_of, rows};
 use super::super::{Entry, Experiment, PriorName, Request, Setting, builtin, run, write_report};
@@ -34,14 +34,14 @@ fn key(entry: &str) -> CellKey {
     }
 }
 
-fn wanted<'a>(target: &'a dyn Target, paths: &'a CellPaths, samples: u64) -> Wanted<'a> {
-    Wanted { paths, seed: 3, samples, origin: &target.made_from().draws, stop: &GO, watch: &Silent }
+fn wanted<'a>(target: &'a dyn Target, set: &'a Path, samples: u64) -> Wanted<'a> {
+    Wanted { set, seed: 3, samples, origin: &target.made_from().draws, stop: &GO, watch: &Silent }
 }
 
 fn drawn(target: &dyn Target, entry: &str, samples: u64) -> Drawn {
     let out = tempfile::tempdir().expect("a directory");
     let key = key(entry);
-    target.draws(&key, &wanted(target, &CellPaths::of(out.path(), &key), samples)).expect("draws")
+    target.draws(&key, &wanted(target, &set_directory(out.path(), &key), samples)).expect("draws")
 }
 
 fn thetas(drawn: &Drawn) -> Vec<&[f64]> {
@@ -98,10 +98,10 @@ fn chains_converge_on_a_logistic_regression_and_say_when_they_are_too_short() {
     let laplace = fit.laplace(problem, &rows, PriorName::Given).expect("an approximation");
     let ready = Ready { experiment: &experiment, problem, strange: Vec::new() };
     let target = Fitted::new(&ready, &rows, &fit, laplace);
-    let paths = CellPaths::of(out.path(), &key("nuts"));
+    let set = set_directory(out.path(), &key("nuts"));
     let summary = |warmup, draws| {
         let plan = ChainPlan { chains: 4, warmup, draws };
-        let drawn = chains::run(&target, &plan, &wanted(&target, &paths, 2)).expect("chains");
+        let drawn = chains::run(&target, &plan, &wanted(&target, &set, 2)).expect("chains");
         assert!(drawn.draws.len() == 4 * draws && drawn.gradients() > 4 * draws);
         drawn.chains.expect("a summary")
     };
@@ -158,7 +158,7 @@ fn a_stop_leaves_nothing_half_done_and_what_is_done_is_not_done_again() {
     run(&request, &GO, &Silent).expect("an outcome");
     let page = write_report(out.path(), &request.data).expect("a report");
     let html = std::fs::read_to_string(page).expect("a page");
-    for part in ["Who is closest", "riem-la virial", "did not converge", "<svg"] {
+    for part in ["Closest methods", "riem-la virial", "did not converge", "<svg"] {
         assert!(html.contains(part), "{part}");
     }
     assert!(!html.contains("The paper's claims") && !out.path().join("results.md").exists());
@@ -182,6 +182,6 @@ fn mistakes_in_the_file_are_named() {
         assert!(error.contains("truth.toml") && error.contains(part), "{to}: {error}");
     }
     let banana = builtin("banana").expect("built in").to_toml().replacen("\"la\"", "\"nuts\"", 1);
-    let error = Experiment::parse("banana.toml", &banana).expect_err("no posterior").to_string();
+    let error = Experiment::parse("banana.toml", &banana).expect_err("not a posterior").to_string();
     assert!(error.contains("nuts is for experiments with a [truth]"), "{error}");
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use riemla::Control;
 use riemla::data::Dataset;
@@ -12,8 +13,8 @@ use riemla::posterior::{
 use riemla_files::ours::STRENGTH_FILE;
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
-use super::{Finished, Keeper, Sampler};
-use crate::strength::{SettleControl, kept_trials, settle};
+use super::{Finished, Keeper, Made, Sampler};
+use crate::strength::{FoundStrength, SettleControl, Settled, kept_trials, settle};
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::held_out::too_few;
@@ -30,7 +31,9 @@ pub(crate) struct Geodesics {
 /// The same after them.
 struct Drawn {
     posterior: Posterior,
+    found: Option<FoundStrength>,
     set: SampleSet,
+    seconds: f64,
 }
 
 impl Geodesics {
@@ -51,7 +54,8 @@ impl Geodesics {
             (Strength::HeldOut { .. }, Some(validation)) => posterior.with_held_out(validation)?,
             (Strength::HeldOut { .. }, None) => {
                 return Err(WorkflowError::unfit(
-                    "a held-out strength needs rows that were not trained on: train with --validation, or use --strength auto",
+                    "--strength held-out needs rows that were not used in training: train with \
+                     --validation, or use --strength auto",
                 ));
             }
             _ => posterior,
@@ -66,42 +70,29 @@ impl Geodesics {
     }
 
     /// The posterior at the strength that its rule finds; found once per set, then kept in a file.
-    fn settled(self, keeper: &Keeper<'_>) -> Result<Posterior> {
+    fn settled(self, keeper: &Keeper<'_>) -> Result<Settled> {
         keeper.watch.begin("choosing the strength of the metric", 0);
-        let Some((set, run)) = keeper.place() else { return self.settled_in_memory(keeper) };
-        let file = set.join(STRENGTH_FILE);
+        let place = keeper.place().map(|(set, run)| (set.join(STRENGTH_FILE), run));
+        let place = place.as_ref().map(|(file, run)| (file.as_path(), run));
         let control =
             SettleControl { stop: keeper.halt, watch: keeper.watch, draws: keeper.missing().len() as u64 };
-        let settled = match settle(self.posterior, &run, &file, control) {
-            Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => {
-                let (trials, file) = kept_trials(&file, &run)?;
+        let settled = match (settle(self.posterior, self.seed, place, control), place) {
+            (Err(WorkflowError::Library(riemla::Error::Stopped { .. })), Some((file, run))) => {
+                let (trials, file) = kept_trials(file, run)?;
                 return Err(WorkflowError::Unsettled { trials, file, out_of_time: false });
             }
-            settled => settled?,
+            (Err(WorkflowError::Library(riemla::Error::Stopped { .. })), None) => {
+                return Err(WorkflowError::Interrupted);
+            }
+            (settled, _) => settled?,
         };
-        if let Some(found) = &settled.found {
-            note(keeper, found.strength, found.status);
+        if let Some(FoundStrength { strength, status, .. }) = &settled.found {
+            let converged = *status == SearchStatus::Converged;
+            let status = if converged { String::new() } else { format!(" ({status})") };
+            keeper.watch.note(&format!("strength of the metric: {strength:.4}{status}"));
         }
-        Ok(settled.posterior)
+        Ok(settled)
     }
-
-    fn settled_in_memory(self, keeper: &Keeper<'_>) -> Result<Posterior> {
-        let control = Control::default().stopping(keeper.halt);
-        let Some(found) = self.posterior.calibration(self.seed, &[], control)? else {
-            return Ok(self.posterior);
-        };
-        if found.status == SearchStatus::Stopped {
-            return Err(WorkflowError::Interrupted);
-        }
-        note(keeper, found.strength, found.status);
-        Ok(self.posterior.with_strength(found.strength)?)
-    }
-}
-
-/// Says which strength was found.
-fn note(keeper: &Keeper<'_>, strength: f64, status: SearchStatus) {
-    let status = if status == SearchStatus::Converged { String::new() } else { format!(" ({status})") };
-    keeper.watch.note(&format!("strength of the metric: {strength:.4}{status}"));
 }
 
 /// A strength is chosen by as many rows as a temperature, for the same reason.
@@ -112,8 +103,8 @@ fn check_held_out(saved: &SavedPosterior, rows: &Dataset) -> Result<()> {
     match too_few(&outputs, saved.laplace.likelihood, rows) {
         None => Ok(()),
         Some(reason) => Err(WorkflowError::unfit(format!(
-            "a held-out strength would be left to chance: {reason}; hold out more in training (--validation), \
-             or use --strength auto"
+            "--strength held-out would depend on chance: {reason}; hold out more rows in training \
+             (--validation), or use --strength auto"
         ))),
     }
 }
@@ -129,7 +120,7 @@ impl Sampler for Geodesics {
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
         let (seed, name) = (self.seed, self.name.clone());
-        let posterior = self.settled(keeper)?;
+        let Settled { posterior, found } = self.settled(keeper)?;
         let missing = keeper.missing();
         keeper.watch.begin(&format!("drawing from {name}"), missing.len() as u64);
         let progress = |draw: &Draw| {
@@ -137,14 +128,25 @@ impl Sampler for Geodesics {
             keeper.watch.step();
         };
         let control = Control::default().observing(&progress).stopping(keeper.halt);
+        let begun = Instant::now();
         let set = posterior.sample_indices(seed, &missing, control)?;
-        Ok(Box::new(Drawn { posterior, set }))
+        Ok(Box::new(Drawn { posterior, found, set, seconds: begun.elapsed().as_secs_f64() }))
     }
 }
 
 impl Finished for Drawn {
     fn failed(&self) -> &[(u64, riemla::Error)] {
         &self.set.failed
+    }
+
+    fn made(&self) -> Made {
+        let new = self.set.draws.len();
+        let threads = rayon::current_num_threads().min(new) as f64;
+        Made {
+            strength: self.posterior.config().fixed_strength(),
+            found: self.found.clone(),
+            seconds_per_draw: (new > 0).then(|| self.seconds * threads / new as f64),
+        }
     }
 
     fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {

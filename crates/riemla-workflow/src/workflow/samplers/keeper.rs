@@ -14,7 +14,7 @@ use crate::workflow::error::Result;
 /// The draws of a set so far.
 pub(crate) enum Log {
     /// On the disk: a draw that is there survives a crash.
-    Disk(SampleStore),
+    Disk(Box<SampleStore>),
     /// In memory, by index.
     Memory(BTreeMap<u64, Draw>),
 }

@@ -24,6 +24,7 @@ pub use nuts::{ChainRecord, ChainSummary};
 use super::diagnostics::Diagnosis;
 use super::error::Result;
 use super::sample::SampleConfig;
+use crate::strength::FoundStrength;
 
 /// Takes draws.
 pub(crate) trait Sampler: Send {
@@ -37,11 +38,27 @@ pub(crate) trait Sampler: Send {
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>>;
 }
 
+/// How draws were made.
+#[derive(Debug, Clone, Default)]
+pub struct Made {
+    /// The strength of the metric in force, for geodesics.
+    pub strength: Option<f64>,
+    /// How it was found, if by a rule.
+    pub found: Option<FoundStrength>,
+    /// Mean seconds per new draw on its thread, without the search for the strength; none where that means nothing.
+    pub seconds_per_draw: Option<f64>,
+}
+
 /// A sampler that has done its work.
 pub(crate) trait Finished: Send {
     /// Draws that failed, with the reason.
     fn failed(&self) -> &[(u64, riemla::Error)] {
         &[]
+    }
+
+    /// How the draws were made.
+    fn made(&self) -> Made {
+        Made::default()
     }
 
     /// The draws of the log that make a fair set.
