@@ -35,7 +35,7 @@ class _Walk:
     torch: Any
     layers: list[dict[str, Any]] = field(default_factory=list)
     tensors: list[tuple[str, Any]] = field(default_factory=list)
-    # Entries of the state dict that become neutral because another layer takes over what they do.
+    # Entries of the state dict that become neutral because parameters take over what they do.
     neutral: dict[str, Any] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -113,19 +113,22 @@ def _known(torch: Any) -> tuple[type, ...]:
     nn = torch.nn
     return (
         nn.Sequential, nn.Linear, nn.Conv2d, nn.AvgPool2d, nn.MaxPool2d, nn.AdaptiveAvgPool2d, nn.Flatten, nn.Identity,
-        nn.Dropout, nn.Dropout2d, nn.BatchNorm1d, nn.BatchNorm2d, *_activations(torch),
+        nn.Dropout, nn.Dropout2d, nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm, *_activations(torch),
     )  # fmt: skip
 
 
-def _activations(torch: Any) -> dict[type, str]:
+def _activations(torch: Any) -> dict[type, Callable[[Any], str]]:
+    """The words that riemla has for them."""
     nn = torch.nn
     return {
-        nn.Tanh: "tanh",
-        nn.Sigmoid: "sigmoid",
-        nn.Softplus: "softplus",
-        nn.GELU: "gelu",
-        nn.SiLU: "silu",
-        nn.ReLU: "relu",
+        nn.Tanh: lambda _: "tanh",
+        nn.Sigmoid: lambda _: "sigmoid",
+        nn.Softplus: lambda module: f"softplus({float(module.beta)!r})",
+        nn.GELU: lambda module: "gelu" if module.approximate == "none" else "gelu-tanh",
+        nn.SiLU: lambda _: "silu",
+        nn.ReLU: lambda _: "relu",
+        nn.LeakyReLU: lambda module: f"leaky-relu({float(module.negative_slope)!r})",
+        nn.ELU: lambda module: f"elu({float(module.alpha)!r})",
     }
 
 
@@ -140,10 +143,7 @@ def _layer(walk: _Walk, module: Any, name: str, x: Any) -> bool:
 
     activation = _activations(walk.torch).get(kind)
     if activation is not None:
-        plain = getattr(module, "approximate", "none") == "none" and getattr(module, "beta", 1) == 1
-        if not plain:
-            return problem("only the exact form")
-        walk.add({"type": "activation", "function": activation})
+        walk.add({"type": "activation", "function": activation(module)})
     elif kind in (nn.Identity, nn.Dropout, nn.Dropout2d):
         walk.add({"type": "identity"})
     elif kind is nn.Flatten:
@@ -168,7 +168,9 @@ def _layer(walk: _Walk, module: Any, name: str, x: Any) -> bool:
         kernel = [int(size) // out for out, size in zip(sizes, x.shape[-2:])]
         walk.add({"type": "average-pool", "kernel": kernel, "stride": kernel})
     elif kind in (nn.BatchNorm1d, nn.BatchNorm2d):
-        return _fold(walk, module, name, problem)
+        return _scale(walk, module, name, problem)
+    elif kind is nn.LayerNorm:
+        return _layer_norm(walk, module, name, x, problem)
     else:
         last = kind in (nn.Softmax, nn.LogSoftmax, nn.Softmax2d)
         return problem("leave it out: riemla applies the softmax itself" if last else "")
@@ -194,49 +196,45 @@ def _conv2d(walk: _Walk, module: Any, name: str, problem: Callable[[str], bool])
     elif padding == "same":
         if any(k % 2 == 0 for k in module.kernel_size) or _pair(module.stride) != [1, 1]:
             return problem("padding='same' with an even kernel or a stride")
-        padding = [k // 2 for k in module.kernel_size]
-    if module.groups != 1 or _pair(module.dilation) != [1, 1] or module.padding_mode != "zeros":
-        return problem("groups, dilation and padding other than zeros are not supported")
+        padding = [d * (k // 2) for d, k in zip(_pair(module.dilation), module.kernel_size)]
+    if module.padding_mode != "zeros":
+        return problem("padding other than zeros is not supported")
     layer = {
         "type": "conv2d",
         "channels": module.out_channels,
         "kernel": _pair(module.kernel_size),
         "stride": _pair(module.stride),
         "padding": _pair(padding),
+        "dilation": _pair(module.dilation),
+        "groups": module.groups,
         "bias": module.bias is not None,
     }
     walk.add(layer, **_own(module, name))
     return True
 
 
-def _fold(walk: _Walk, module: Any, name: str, problem: Callable[[str], bool]) -> bool:
-    """Folds a normalisation, which in evaluation is a fixed scale and shift, into the layer before it."""
+def _scale(walk: _Walk, module: Any, name: str, problem: Callable[[str], bool]) -> bool:
+    """A normalisation over batches, which in evaluation is a fixed factor and shift."""
     torch = walk.torch
-    if not walk.layers or walk.layers[-1]["type"] not in ("linear", "conv2d") or module.running_mean is None:
-        return problem("only directly after Linear or Conv2d, with running statistics")
-    index = len(walk.layers) - 1
-    scale = 1.0 / torch.sqrt(module.running_var + module.eps)
-    if module.weight is not None:
-        scale = scale * module.weight.detach()
-    shift = (module.bias.detach() if module.bias is not None else 0.0) - module.running_mean * scale
-    own = {entry.split("|")[0]: i for i, (entry, _) in enumerate(walk.tensors)}
-    at = own[f"{index}.weight"]
-    entry, weight = walk.tensors[at]
-    walk.tensors[at] = (entry, weight * scale.reshape(-1, *[1] * (weight.ndim - 1)))
-    if walk.layers[index]["bias"]:
-        entry, bias = walk.tensors[own[f"{index}.bias"]]
-        walk.tensors[own[f"{index}.bias"]] = (entry, bias * scale + shift)
-    elif module.bias is None:
-        return problem("without a bias of its own, after a layer without one")
-    else:
-        # The shift stays where it was: in the normalisation.
-        walk.layers[index]["bias"] = True
-        walk.tensors.append((f"{index}.bias|{name}.bias", shift))
-    neutral = {"running_mean": torch.zeros_like(module.running_mean), "running_var": torch.full_like(module.running_var, 1 - module.eps)}
-    if module.weight is not None:
-        neutral |= {"weight": torch.ones_like(module.weight), "bias": torch.zeros_like(module.bias)}
-    walk.neutral |= {f"{name}.{key}": value.detach() for key, value in neutral.items()}
-    walk.add({"type": "identity"})
+    if module.running_mean is None or module.weight is None:
+        return problem("only with running statistics and weights of its own")
+    factor = module.weight.detach() / torch.sqrt(module.running_var + module.eps)
+    shift = module.bias.detach() - module.running_mean * factor
+    walk.add({"type": "scale"}, weight=(f"{name}.weight", factor), bias=(f"{name}.bias", shift))
+    # In a state dict the statistics become those of no change: their part is in factor and shift.
+    walk.neutral[f"{name}.running_mean"] = torch.zeros_like(module.running_mean)
+    walk.neutral[f"{name}.running_var"] = torch.full_like(module.running_var, 1 - module.eps)
+    return True
+
+
+def _layer_norm(walk: _Walk, module: Any, name: str, x: Any, problem: Callable[[str], bool]) -> bool:
+    if tuple(module.normalized_shape) != tuple(x.shape[1:]):
+        return problem(f"over {tuple(module.normalized_shape)} of {tuple(x.shape[1:])}; only over the whole sample")
+    affine = module.weight is not None
+    if affine and module.bias is None:
+        return problem("with factors but without shifts")
+    layer = {"type": "layer-norm", "epsilon": module.eps, "affine": affine}
+    walk.add(layer, **(_own(module, name) if affine else {}))
     return True
 
 

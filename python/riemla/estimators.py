@@ -128,7 +128,7 @@ class RiemlaClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     ----------
     hidden_layer_sizes : sequence of int
         Units of the hidden layers.
-    activation : {"tanh", "sigmoid", "softplus", "gelu", "silu", "relu"}
+    activation : {"tanh", "sigmoid", "softplus", "gelu", "silu", "elu", "relu", …}
         Between the layers.
     method : {"riem-la", "lin-riem-la", "la", "lin-la", "ensemble", "swag"}
         How weights are drawn; as in :meth:`Laplace.sample`.

@@ -16,7 +16,7 @@ from ._settings import one_of, positive, whole
 
 __all__ = ["Network"]
 
-ACTIVATIONS = ("tanh", "sigmoid", "softplus", "gelu", "silu", "relu")
+ACTIVATIONS = ("tanh", "sigmoid", "softplus", "gelu", "gelu-tanh", "silu", "elu", "relu", "leaky-relu")
 
 
 class Network:
@@ -81,14 +81,16 @@ class Network:
         ----------
         sizes : sequence of int
             Inputs, hidden units, outputs.
-        activation : {"tanh", "sigmoid", "softplus", "gelu", "silu", "relu"}
-            Prefer smooth ones: the metric is built from the gradient of the loss.
+        activation : {"tanh", "sigmoid", "softplus", "gelu", "gelu-tanh", "silu", "elu", "relu", "leaky-relu"}
+            Prefer smooth ones: the metric is built from the gradient of the loss. With a parameter as
+            ``"softplus(2)"``.
         seed : int
             Of the initial weights.
         """
         if len(sizes) < 2:
             raise ValueError(f"sizes is {list(sizes)}, but needs at least the number of inputs and of outputs")
-        function = one_of("activation", activation, ACTIVATIONS)
+        word, _, parameter = str(activation).partition("(")
+        function = one_of("activation", word, ACTIVATIONS) + (f"({parameter}" if parameter else "")
         layers: list[dict[str, Any]] = []
         for outputs in sizes[1:]:
             if layers:

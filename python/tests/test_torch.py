@@ -65,14 +65,19 @@ def image_model():
         nn.Sequential(nn.Conv2d(1, 3, 3, padding="same", bias=False), nn.BatchNorm2d(3), nn.SiLU()),
         nn.AvgPool2d(2),
         nn.Dropout(0.5),
-        nn.Conv2d(3, 2, 3, stride=1),
-        nn.Softplus(),
+        nn.Conv2d(3, 6, 2, groups=3, dilation=2),
+        nn.Softplus(beta=2),
+        nn.Conv2d(6, 2, 1),
+        nn.LayerNorm((2, 2, 2)),
+        nn.ELU(0.7),
         nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
         nn.Linear(2, 4),
         nn.BatchNorm1d(4),
-        nn.GELU(),
+        nn.GELU(approximate="tanh"),
         nn.Identity(),
+        nn.LayerNorm(4),
+        nn.LeakyReLU(0.3),
         nn.Linear(4, 3),
     )
 
@@ -99,11 +104,11 @@ def test_images_normalisation_and_nesting(tmp_path):
 
 def test_what_cannot_be_converted_is_named_all_of_it(moons):
     x, y = moons
-    model = nn.Sequential(nn.Linear(2, 4), nn.LayerNorm(4), nn.Tanh(), nn.Bilinear(4, 4, 2), nn.Softmax(dim=1))
+    model = nn.Sequential(nn.Linear(2, 4), nn.PReLU(), nn.Tanh(), nn.Bilinear(4, 4, 2), nn.Softmax(dim=1))
     with pytest.raises(TypeError) as caught:
         riemla.Laplace(model, "classification").fit(x, y)
     text = str(caught.value)
-    assert "LayerNorm at '1'" in text and "Bilinear at '3'" in text and "Softmax at '4'" in text
+    assert "PReLU at '1'" in text and "Bilinear at '3'" in text and "Softmax at '4'" in text
     assert "from_laplace" in text
 
     class Residual(nn.Module):
