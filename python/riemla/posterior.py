@@ -41,7 +41,8 @@ class Posterior:
         base: Callable[[], dict[str, Any]] | None = None,
     ) -> None:
         self._function, self._value, self._like = function, value, theta
-        self._parameters, self._base = parameters, base
+        self._parameters, self._base, self._n_threads = parameters, base, n_threads
+        self._draws: Draws | None = None
         center = floats("theta", theta, ndim=1)
         call = adapt(function, value, theta)
         structure, arrays = parts_of(precision)
@@ -106,7 +107,7 @@ class Posterior:
             A directory in which each draw is kept as soon as it is finished. The same call continues after a
             crash, Ctrl-C or the end of its time.
         n_threads : int, optional
-            All cores if left out.
+            As when the posterior was made if left out: all cores, for :func:`from_laplace` one.
         progress : bool, optional
             Bars of tqdm: where somebody is watching if left out.
 
@@ -125,11 +126,12 @@ class Posterior:
         count, seed = whole("n_samples", n_samples, 1, 1_000_000), whole("seed", seed)
         place = None if store is None else os.fspath(store)
         limit = None if seconds is None else positive("seconds", seconds)
+        threads = self._n_threads if n_threads is None else n_threads
         with watcher(progress) as watch:
-            found = self._core.sample(config, count, seed, limit, place, n_threads, watch)
-        draws = Draws(found, self._parameters, base=self._base)
-        draws._warn(stacklevel=2)
-        return draws
+            found = self._core.sample(config, count, seed, limit, place, threads, watch)
+        self._draws = Draws(found, self._parameters, base=self._base)
+        self._draws._warn(stacklevel=2)
+        return self._draws
 
     def __repr__(self) -> str:
         return f"<Posterior of a function of {self.dim} parameters>"
@@ -140,7 +142,7 @@ class Posterior:
         return _restore, state
 
 
-class _Parts:
+class Parts:
     """A precision that was taken apart."""
 
     def __init__(self, structure: str, arrays: list[tuple[str, Floats]]) -> None:
@@ -156,7 +158,7 @@ def _restore(
     return Posterior(
         function,
         theta,
-        _Parts(structure, arrays),
+        Parts(structure, arrays),
         value=value,
         parameters=parameters,
         rank=1,

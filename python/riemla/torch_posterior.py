@@ -15,7 +15,7 @@ from ._modules import loader_arrays
 from ._optional import require
 from ._progress import Watcher
 from .draws import Draws
-from .posterior import Posterior
+from .posterior import Parts, Posterior
 from .precision import KroneckerPrecision, LowRankPrecision
 from .prediction import Prediction
 
@@ -29,13 +29,6 @@ class TorchPosterior(Posterior):
     """The posterior of a torch model; made by :func:`from_laplace`."""
 
     _loss: _TorchLoss
-    _draws: Draws | None = None
-
-    def sample(self, *args: Any, **kwargs: Any) -> Draws:  # noqa: D102 (that of Posterior)
-        self._draws = super().sample(*args, **kwargs)
-        return self._draws
-
-    sample.__doc__ = Posterior.sample.__doc__
 
     def predictive_samples(self, x: Any, *, draws: Draws | None = None) -> Floats:
         """Outputs of the model for every draw, of shape (S, N, C): logits or means."""
@@ -71,19 +64,13 @@ class TorchPosterior(Posterior):
 
     def __reduce__(self) -> tuple[Any, ...]:
         structure, arrays = self._core.precision()
-        return _restore, (self._loss, self.theta, structure, arrays, self._draws)
+        return _restore, (self._loss, self.theta, structure, arrays, self._n_threads, self._draws)
 
 
-class _Given:
-    def __init__(self, structure: str, arrays: Any) -> None:
-        self._structure, self._arrays = structure, arrays
-
-    def _parts(self) -> Any:
-        return self._structure, self._arrays
-
-
-def _restore(loss: _TorchLoss, theta: Floats, structure: str, arrays: Any, draws: Draws | None) -> TorchPosterior:
-    posterior = _posterior(loss, theta, _Given(structure, arrays), None, False)
+def _restore(
+    loss: _TorchLoss, theta: Floats, structure: str, arrays: Any, n_threads: int | None, draws: Draws | None
+) -> TorchPosterior:
+    posterior = _posterior(loss, theta, Parts(structure, arrays), n_threads, False)
     posterior._draws = draws
     return posterior
 

@@ -41,6 +41,17 @@ def test_examples_run(path, tmp_path):
     assert result.stdout and (not arguments or (tmp_path / "picture.png").stat().st_size > 5000)
 
 
+def own_model():
+    """What a reader of the README has: a trained model and its data."""
+    import torch
+
+    torch.manual_seed(0)
+    x = torch.randn(40, 2)
+    y = (x[:, 0] > 0).long()
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Tanh(), torch.nn.Linear(3, 2))
+    return {"model": model, "train_loader": [(x, y)], "x": x}
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
 @pytest.mark.filterwarnings("ignore")
 def test_the_lines_of_pages_run(page, tmp_path, monkeypatch):
@@ -48,6 +59,6 @@ def test_the_lines_of_pages_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), flags=re.M | re.S)
     assert blocks
-    names: dict = {"__name__": "page"}
+    names: dict = {"__name__": "page"} | (own_model() if page == "README.md" else {})
     for block in blocks:
         exec(compile(block, page, "exec"), names)
