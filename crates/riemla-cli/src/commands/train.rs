@@ -208,6 +208,7 @@ fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
             TaskName::Regression => Task::Regression,
         }),
         columns: arguments.columns.choices(),
+        baselines: true,
         network,
         prior: arguments.prior_precision.clone(),
         class_weight: arguments.class_weight.clone().unwrap_or_default(),

@@ -51,12 +51,31 @@ pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watc
     let needed = check_fit(&network, laplace.structure, &laplace.subset, config.memory)?;
     watch.note(&format!("memory: about {}", super::memory::in_words(needed)));
     watch.begin("reading the data", 0);
-    let mut warnings = Vec::new();
-    let data = data_for_fit(&model, config, &mut warnings)?;
+    let mut notes = Vec::new();
+    let data = data_for_fit(&model, config, &mut notes)?;
+    let mut fitted = fit_on(model, data, laplace, config.memory, stop, watch)?;
+    fitted.warnings.splice(0..0, notes);
+    if !config.keep_data {
+        fitted.posterior.data = None;
+    }
+    Ok(fitted)
+}
+
+/// The same with data that are at hand, encoded already; they are kept in the posterior.
+pub fn fit_on(
+    model: Model,
+    data: TrainingData,
+    config: &LaplaceConfig,
+    memory: Option<u64>,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Fitted> {
+    let network = Arc::new(Network::new(&model.network)?);
+    check_fit(&network, config.structure, &config.subset, memory)?;
     watch.begin("Laplace approximation", 0);
     let prior = Prior::new(&model.prior_precision, &network)?;
     let loss = NetworkLoss::new(network, data.train.clone(), model.likelihood, prior)?;
-    let laplace = match Laplace::fit(&loss, &model.theta, laplace, Control::default().stopping(stop)) {
+    let laplace = match Laplace::fit(&loss, &model.theta, config, Control::default().stopping(stop)) {
         Err(riemla::Error::Stopped { .. }) => return Err(WorkflowError::Interrupted),
         fitted => fitted?,
     };
@@ -64,10 +83,9 @@ pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watc
         return Err(WorkflowError::Interrupted);
     }
     let rows = (data.train.len(), data.validation.as_ref().map_or(0, |data| data.len()));
-    warnings.extend(no_minimum(&laplace, &loss)?);
+    let warnings = no_minimum(&laplace, &loss)?.into_iter().collect();
     let fitted_to = FittedTo::from(&data);
-    let data = config.keep_data.then_some(data);
-    let posterior = SavedPosterior { model, config: config.laplace.clone(), laplace, data, fitted_to };
+    let posterior = SavedPosterior { model, config: config.clone(), laplace, data: Some(data), fitted_to };
     Ok(Fitted { posterior, rows, warnings })
 }
 

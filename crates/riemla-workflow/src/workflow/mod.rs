@@ -30,7 +30,7 @@ pub use diagnostics::{Diagnosis, Summary};
 pub use draw_table::{DrawCells, DrawColumn, DrawTable};
 pub use error::{Result, WorkflowError};
 pub use evaluate::{EvaluateConfig, Evaluation, evaluate};
-pub use fit::{FitConfig, Fitted, fit};
+pub use fit::{FitConfig, Fitted, fit, fit_on};
 pub use import::{ImportConfig, Imported, export, import};
 pub use input::{ColumnChoices, DataFiles};
 pub use inspect::{Description, inspect};

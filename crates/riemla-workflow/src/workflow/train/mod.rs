@@ -42,6 +42,8 @@ pub struct TrainConfig {
     pub validation: f64,
     /// Standardise the features.
     pub standardize: bool,
+    /// Score a constant and a linear model on the same rows.
+    pub baselines: bool,
     /// Most iterations of the last, exact stage.
     pub iterations: usize,
     /// Seed of the split and the initial weights.
@@ -83,6 +85,7 @@ impl TrainConfig {
             class_weight: ClassWeight::Equal,
             validation: 0.15,
             standardize: true,
+            baselines: true,
             iterations: 2000,
             seed: 1,
         }
@@ -139,7 +142,7 @@ pub fn train_on(
     let (prepared, class_weights) = prepare::weighted(prepared, &config.class_weight)?;
     let mut run = search::Run::new(config, &prepared, stop, watch)?;
     let candidates::Best { fitted, tried, linear } = run.best_network()?;
-    let baselines = run.baselines(&fitted, linear)?;
+    let baselines = if config.baselines { run.baselines(&fitted, linear)? } else { Vec::new() };
     let scores = run.part_scores(&fitted)?;
     let mut notes = std::mem::take(&mut run.notes);
     notes.splice(0..0, prepared.notes.iter().cloned());
