@@ -291,7 +291,7 @@ def test_memory_that_is_not_there_is_an_exception():
     # 8 TB of curvature.
     network = riemla.Network.mlp([1000, 1000, 2])
     la = riemla.Laplace(network, "classification")
-    with pytest.raises(MemoryError, match="only .* are free; these would fit: .*kron"):
+    with pytest.raises(MemoryError, match="only .* are available; these would fit: .*kron"):
         la.fit(np.zeros((3, 1000)), [0, 1, 0])
 
 

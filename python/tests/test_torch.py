@@ -158,7 +158,7 @@ def test_curvature_evidence_optimum_and_predictions_agree_with_laplace_torch(mlp
     assert np.allclose(ours(data[0][0], pred_type="glm", link_approx="probit"), theirs_p, atol=1e-8)
     ours.optimize_prior_precision()
     best, delta = ours.log_marginal_likelihood(), ours.prior_precision
-    assert float(theirs.log_marginal_likelihood(torch.tensor(delta, dtype=torch.float64))) == pytest.approx(best, rel=1e-8)
+    assert float(theirs.log_marginal_likelihood(torch.tensor(delta, dtype=torch.float64))) == pytest.approx(best, rel=1e-7)
     for factor in (0.9, 1.1):
         assert float(theirs.log_marginal_likelihood(torch.tensor(delta * factor, dtype=torch.float64))) < best
 
