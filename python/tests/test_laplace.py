@@ -159,7 +159,7 @@ def test_a_single_output_is_the_logit_of_class_1(moons):
     network = riemla.Network.mlp([2, 6, 1], "tanh")
     x, y = moons
     la = riemla.Laplace(network, "classification")
-    with pytest.warns(riemla.RiemlaWarning, match="no minimum"):
+    with pytest.warns(riemla.RiemlaWarning, match="not a minimum"):
         la.fit(x, y)
     p = la(x, pred_type="glm")
     assert p.shape == (60, 2) and np.allclose(p.sum(axis=1), 1)
@@ -229,7 +229,7 @@ def test_saving_replaces_only_what_riemla_wrote(tmp_path, fitted):
     with pytest.raises(ValueError):
         fitted.save(tmp_path / "mine", overwrite=True)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "two years"
-    with pytest.raises(ValueError, match="is no posterior directory"):
+    with pytest.raises(ValueError, match="is not a posterior directory"):
         riemla.load(tmp_path / "mine")
 
 
