@@ -2,17 +2,23 @@
 # # A model in JAX with Equinox
 # Any function with a gradient will do: here the loss of an Equinox model on its flattened parameters, compiled by JAX.
 #
-# Run: `python examples/python/jax_equinox.py` (needs `pip install riemla jax equinox`).
+# Run: `python examples/python/jax_equinox.py [picture.png]` (needs `pip install riemla jax equinox scipy matplotlib`).
 
 # %%
+import sys
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import matplotlib
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from scipy.optimize import minimize
 
 import riemla
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
 
 # Geodesics need the loss to many digits.
 jax.config.update("jax_enable_x64", True)
@@ -41,12 +47,22 @@ theta = minimize(value_and_grad, start, jac=True, method="L-BFGS-B", options={"m
 jacobian = jax.jacobian(outputs)(jnp.asarray(theta), x).reshape(50, -1)
 precision = jacobian.T @ jacobian / 0.1**2 + jnp.eye(len(theta))
 posterior = riemla.from_function(value_and_grad, theta, precision, value=jax.jit(loss))
-draws = posterior.sample(50, seed=1)
+draws = {method: posterior.sample(100, method=method, seed=1) for method in ("la", "riem-la")}
 print(posterior)
-print(f"virial ratio (1 is right): {draws.summary['virial_ratio']:.2f}")
+for method, found in draws.items():
+    print(f"{method}: virial ratio (1 is right) {found.summary['virial_ratio']:.2f}")
 
 # %% Predictions are JAX's own
-at = jnp.array([[0.0], [4.0]])
-values = jax.vmap(outputs, (0, None))(jnp.asarray(draws.theta), at)
-for place, mean, deviation in zip(at[:, 0], values.mean(axis=0)[:, 0], values.std(axis=0)[:, 0]):
-    print(f"f({place:.0f}) = {mean:.2f} ± {deviation:.2f}")
+grid = np.linspace(-4, 4, 200)[:, None]
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, constrained_layout=True)
+for place, (method, found) in zip(axes, draws.items()):
+    values = np.asarray(jax.vmap(outputs, (0, None))(jnp.asarray(found.theta), grid))[:, :, 0]
+    low, high = np.quantile(values, [0.025, 0.975], axis=0)
+    place.fill_between(grid[:, 0], low, high, color="#c6dbef", label="95 % of the functions")
+    place.plot(grid, values[:8].T, color="#3182bd", lw=0.6)
+    place.plot(grid, np.median(values, axis=0), color="#08306b", label="median")
+    place.plot(grid, np.sin(2 * grid), "k:", lw=1, label="truth")
+    place.scatter(x, y, s=8, c="k", zorder=3)
+    place.set(title=f"{method}, {len(found)} draws", xlabel="x", ylim=(-4, 4), xlim=(-4, 4))
+axes[1].legend(loc="lower left", fontsize=8)
+figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "jax_equinox.png", dpi=80)

@@ -108,7 +108,8 @@ for _ in range(3):
 la = riemla.Laplace(model, "classification", hessian_structure="full", prior_precision=1.0).fit(X[:TRAIN], y[:TRAIN])
 draws = la.sample(30, seed=1)
 print(la, draws, sep="\n")
-digits, clothes = la.predict(X[TRAIN:]), la.predict(other)
+alone = la.sample(1, method="map")
+digits, clothes = la.predict(X[TRAIN:], draws=draws), la.predict(other, draws=draws)
 accuracy = (digits.probabilities.argmax(axis=1) == y[TRAIN:]).mean()
 
 
@@ -117,14 +118,17 @@ def auroc(inside, outside):
     return (outside[:, None] > inside[None]).mean() + 0.5 * (outside[:, None] == inside[None]).mean()
 
 
+scores = {
+    "trained network: entropy": (la.predict(X[TRAIN:], draws=alone).total, la.predict(other, draws=alone).total),
+    "riem-la: total entropy": (digits.total, clothes.total),
+    "riem-la: epistemic part": (digits.epistemic, clothes.epistemic),
+}
 print(f"accuracy on digits: {accuracy:.3f}")
-for kind in ("total", "aleatoric", "epistemic"):
-    print(f"AUROC of {kind} uncertainty: {auroc(getattr(digits, kind), getattr(clothes, kind)):.3f}")
-
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), constrained_layout=True)
-for place, kind in zip(axes, ("total", "epistemic")):
-    values = getattr(digits, kind), getattr(clothes, kind)
-    place.hist(values, bins=25, label=["digits", "out of distribution"], density=True)
-    place.set(title=f"{kind} uncertainty: AUROC {auroc(*values):.2f}", xlabel="nats")
-axes[0].legend()
+figure, axes = plt.subplots(1, 3, figsize=(12, 3.4), constrained_layout=True)
+for place, (name, values) in zip(axes, scores.items()):
+    print(f"AUROC of {name}: {auroc(*values):.3f}")
+    for part, colour, label in zip(values, ("#3182bd", "#d95f02"), ("digits", "out of distribution")):
+        place.hist(part, bins=30, range=(0, max(map(np.max, values))), density=True, alpha=0.6, color=colour, label=label)
+    place.set(title=f"{name}\nAUROC {auroc(*values):.2f}", xlabel="nats", yticks=[])
+axes[0].legend(fontsize=8)
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "ood_digits.png", dpi=80)

@@ -47,24 +47,23 @@ for _ in range(10):
 # %% From one network to many
 la = riemla.Laplace(model, "classification", prior_precision=0.1).fit(X, y)
 la.optimize_prior_precision(refit=True)
-draws = {method: la.sample(50, method=method, seed=7) for method in ("la", "riem-la")}
+draws = {method: la.sample(100, method=method, seed=7) for method in ("map", "lin-la", "riem-la")}
 print(la)
 print(draws["riem-la"])
 
-# %% Confidence on a grid
-axis = np.linspace(-2.5, 3.5, 80), np.linspace(-2.5, 3, 80)
+# %% Probabilities on a grid: of the trained weights, of the linearised network with the Gaussian, along geodesics
+axis = np.linspace(-4, 5, 120), np.linspace(-4, 4.5, 120)
 grid = np.stack(np.meshgrid(*axis), axis=-1).reshape(-1, 2)
-logits = la._network(grid)
-own = np.exp(logits - logits.max(axis=1, keepdims=True))
-maps = {"the trained network": own / own.sum(axis=1, keepdims=True)}
-maps |= {f"{method}, 50 draws": la(grid, draws=found) for method, found in draws.items()}
-
+titles = {"map": "the trained network", "lin-la": "lin-la: linearised, Gaussian", "riem-la": "riem-la: geodesics"}
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), sharey=True, constrained_layout=True)
-for place, (name, p) in zip(axes, maps.items()):
-    picture = place.contourf(*axis, p[:, 1].reshape(80, 80), levels=np.linspace(0, 1, 21), cmap="RdBu")
-    place.scatter(*X.T, c=y, cmap="RdBu", edgecolors="k", s=14)
-    place.set_title(name)
-figure.colorbar(picture, ax=axes, label="probability of class 1")
+for place, (method, title) in zip(axes, titles.items()):
+    p = la(grid, draws=draws[method])[:, 1].reshape(120, 120)
+    picture = place.contourf(*axis, p, levels=np.linspace(0, 1, 21), cmap="RdBu")
+    place.contour(*axis, p, levels=[0.5], colors="k", linewidths=0.8)
+    place.scatter(*X.T, c=np.array(["#fcae91", "#9ecae1"])[y], edgecolors="k", linewidths=0.6, s=18)
+    place.set(title=title, xlabel="$x_1$")
+axes[0].set_ylabel("$x_2$")
+figure.colorbar(picture, ax=axes, label="probability of class 1", ticks=[0, 0.25, 0.5, 0.75, 1])
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "two_moons.png", dpi=80)
 
 # %% The same in numbers: mean entropy far from the data, in nats (0.693 is "no idea")

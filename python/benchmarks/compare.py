@@ -1,7 +1,8 @@
 """Writes docs/results/python.md and .csv: riemla for Python next to laplace-torch and next to the command.
 
 Run: python python/benchmarks/compare.py [--command target/release/riemla] (needs torch, laplace-torch, jax).
-Every measurement of time and memory runs in a process of its own.
+Every measurement of time and memory runs in a process of its own. Times are of the processor, all threads together, so that other
+work on the machine does not count.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def measure(tool: str, weights: int, structure: str, subset: str) -> None:
     if tool == "laplace-torch":
         # Whatever is made at the first call of torch is not counted.
         torch.autograd.grad(model(loader[0][0]).sum(), list(model.parameters()))
-    before, begun = peak(), time.perf_counter()
+    before, begun = peak(), time.process_time()
     if tool == "riemla":
         la = riemla.Laplace(model, "classification", subset, structure, prior_precision=10.0)
         import warnings
@@ -88,11 +89,11 @@ def measure(tool: str, weights: int, structure: str, subset: str) -> None:
     else:
         la = laplace.Laplace(model, "classification", subset, structure, prior_precision=10.0)
         la.fit(loader)
-    fitted = time.perf_counter()
+    fitted = time.process_time()
     evidence = float(la.log_marginal_likelihood())
-    judged = time.perf_counter()
+    judged = time.process_time()
     p = la(torch.as_tensor(x[:100]), pred_type="glm", link_approx="probit")
-    done = time.perf_counter()
+    done = time.process_time()
     print(
         json.dumps(
             {
@@ -186,7 +187,7 @@ def optimum(ours, theirs, likelihood: str) -> dict:
 
 
 def against_the_command(command: str) -> list[dict]:
-    """Seconds per draw from Python and from the command, each the best of three."""
+    """Processor seconds per draw from Python and from the command, each the best of three."""
     import warnings
 
     import riemla
@@ -205,13 +206,22 @@ def against_the_command(command: str) -> list[dict]:
             for method, settings in (("riem-la", {"strength": 0.2}), ("lin-riem-la", {"strength": 0.2})):
                 here, there = [], []
                 for repeat in range(3):
-                    here.append(la.sample(100, method=method, seed=repeat, **settings).seconds)
+                    begun = time.process_time()
+                    la.sample(100, method=method, seed=repeat, **settings)
+                    here.append(time.process_time() - begun)
                     arguments = ["sample", f"{place}/posterior", "--method", method, "--strength", "0.2", "--json"]
                     arguments += ["--seed", str(repeat), "--name", f"{method}-{repeat}"]
-                    answer = subprocess.run([command, *arguments], capture_output=True, text=True, check=True)
-                    there.append(json.loads(answer.stdout)["seconds"])
+                    begun = children()
+                    subprocess.run([command, *arguments], capture_output=True, text=True, check=True)
+                    there.append(children() - begun)
                 rows.append({"weights": network.dim, "method": method, "python": min(here) / 100, "command": min(there) / 100})
     return rows
+
+
+def children() -> float:
+    """Processor seconds of finished child processes."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def overhead() -> list[dict]:
@@ -250,15 +260,17 @@ def overhead() -> list[dict]:
             alone = float("nan")
             if callable(function) and name != "numba cfunc":
                 count = 2000
-                begun = time.perf_counter()
+                begun = time.process_time()
                 for _ in range(count):
                     float(function(theta)[0])
-                alone = (time.perf_counter() - begun) / count
+                alone = (time.process_time() - begun) / count
             posterior = riemla.from_function(function, theta, np.ones(dim))
+            begun = time.process_time()
             draws = posterior.sample(300, seed=1, strength=0.1, n_threads=1)
+            spent = time.process_time() - begun
             # Every value comes with its gradient here, so that values are all the calls.
             calls = draws.diagnostics["values"].sum() + 2 * len(draws)
-            rows.append({"function": name, "dim": dim, "alone": 1e6 * alone, "inside": 1e6 * draws.seconds / calls})
+            rows.append({"function": name, "dim": dim, "alone": 1e6 * alone, "inside": 1e6 * spent / calls})
     return rows
 
 
@@ -314,8 +326,8 @@ Kronecker factors are not compared: theirs have a block for weights and one for 
 
 ## Time and memory
 
-{ROWS} rows of {INPUTS} inputs, {CLASSES} classes, tanh networks, float64 in both, GGN. Each line is one process per tool; peak memory is what
-the fit, the evidence and the predictions added. laplace-torch runs with its default backend. Full structures of 10⁵
+{ROWS} rows of {INPUTS} inputs, {CLASSES} classes, tanh networks, float64 in both, GGN. Seconds of the processor, all threads
+together. Each line is one process per tool; peak memory is what the fit, the evidence and the predictions added. laplace-torch runs with its default backend. Full structures of 10⁵
 weights would need 80 GB in either.
 
 {sizes}
@@ -324,7 +336,8 @@ weights would need 80 GB in either.
 
 ## Draws from Python and from the command
 
-100 draws, the best of three runs, both with the same build. The command also writes every draw to the disk.
+100 draws at a given strength, processor time, the best of three runs, both with the same build. The command also starts, reads the
+posterior and writes every draw to the disk.
 
 {draws}
 

@@ -145,7 +145,7 @@ class Laplace:
                     self._n_threads,
                     watch,
                 ),
-                stacklevel=3,
+                stacklevel=2,
             )
         return self
 

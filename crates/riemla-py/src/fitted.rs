@@ -83,21 +83,24 @@ impl Fitted {
 
     /// Reads a posterior directory.
     #[staticmethod]
-    fn load(directory: PathBuf) -> PyResult<Self> {
-        let saved = workflow::read_posterior(&directory).map_err(crate::errors::workflow)?;
+    fn load(py: Python<'_>, directory: PathBuf) -> PyResult<Self> {
+        let saved = run(py, &Caller::default(), |_, _| {
+            workflow::read_posterior(&directory).map_err(crate::errors::workflow)
+        })?;
         Ok(Self { saved, warnings: Vec::new() })
     }
 
     /// Writes a posterior directory.
-    fn save(&self, directory: PathBuf, overwrite: bool) -> PyResult<()> {
-        self.saved.write(&directory, Existing::replace_if(overwrite)).map_err(files)
+    fn save(&self, py: Python<'_>, directory: PathBuf, overwrite: bool) -> PyResult<()> {
+        let existing = Existing::replace_if(overwrite);
+        run(py, &Caller::default(), |_, _| self.saved.write(&directory, existing).map_err(files))
     }
 
     /// The files of its directory.
     fn to_files<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
         let place = tempfile::tempdir()?;
         let directory = place.path().join("posterior");
-        self.saved.write(&directory, Existing::Refuse).map_err(files)?;
+        run(py, &Caller::default(), |_, _| self.saved.write(&directory, Existing::Refuse).map_err(files))?;
         let mut all = Vec::new();
         for entry in std::fs::read_dir(&directory)? {
             let entry = entry?;
@@ -110,7 +113,7 @@ impl Fitted {
 
     /// From the files of its directory.
     #[staticmethod]
-    fn from_files(contents: Vec<(String, Bound<'_, PyBytes>)>) -> PyResult<Self> {
+    fn from_files(py: Python<'_>, contents: Vec<(String, Bound<'_, PyBytes>)>) -> PyResult<Self> {
         let directory = tempfile::tempdir()?;
         for (name, bytes) in contents {
             let plain = Path::new(&name).file_name().is_some_and(|file| file == name.as_str());
@@ -119,7 +122,8 @@ impl Fitted {
             }
             std::fs::write(directory.path().join(name), bytes.as_bytes())?;
         }
-        let saved = SavedPosterior::read(directory.path()).map_err(files)?;
+        let place = directory.path();
+        let saved = run(py, &Caller::default(), |_, _| SavedPosterior::read(place).map_err(files))?;
         Ok(Self { saved, warnings: Vec::new() })
     }
 

@@ -16,7 +16,7 @@ use riemla_workflow::workflow::{MOST_WEIGHTS, SampleConfig, sample_model};
 use crate::arrays::{Numbers, flat, vector};
 use crate::errors::{library, workflow};
 use crate::objective::{Call, Callable};
-use crate::run::{Caller, run};
+use crate::run::{Caller, guarded, run};
 use crate::{draws, precision, settings};
 
 /// A function with a Gaussian at its minimum.
@@ -53,7 +53,7 @@ impl Function {
         let callable = Callable::new(theta.len(), call.clone_ref(py));
         let gaussian = match arrays {
             Some(arrays) => {
-                let precision = precision::read(theta.len(), structure, &arrays)?;
+                let precision = guarded(|| precision::read(theta.len(), structure, &arrays))?;
                 Gaussian::new(theta, precision).map_err(library)?
             }
             None => run(py, &Caller { threads, watcher }, |stop, watch| {

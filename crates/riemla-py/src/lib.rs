@@ -26,6 +26,8 @@ mod _core {
     #[pymodule_export]
     use super::prediction::predict_outputs;
     #[pymodule_export]
+    use super::run::provoke_defect;
+    #[pymodule_export]
     use super::settings::run_config;
     #[pymodule_export]
     use super::training::train;

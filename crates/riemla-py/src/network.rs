@@ -13,7 +13,7 @@ use riemla_files::Model;
 use crate::arrays::{Numbers, flat, matrix, shape_error, shaped};
 use crate::errors::{files, library};
 use crate::prediction::Weights;
-use crate::run::{Caller, run};
+use crate::run::{Caller, guarded, run};
 use crate::settings;
 
 /// A network that was checked; it owns no weights.
@@ -28,7 +28,7 @@ impl Network {
     #[new]
     fn new(spec: &str) -> PyResult<Self> {
         let spec: NetworkSpec = settings::read("network", spec)?;
-        Ok(Self { network: Arc::new(riemla::nn::Network::new(&spec).map_err(library)?) })
+        guarded(|| Ok(Self { network: Arc::new(riemla::nn::Network::new(&spec).map_err(library)?) }))
     }
 
     /// The description in JSON, defaults filled in.
@@ -85,9 +85,8 @@ impl Network {
         let likelihood = Likelihood::Gaussian { sigma_noise: 1.0 };
         let outputs = NetworkOutputs::new(self.network.clone(), likelihood).map_err(library)?;
         let shape = [theta.shape()[0], inputs.len() / self.network.inputs(), self.network.outputs()];
-        let all = run(py, &Caller { threads: None, watcher: None }, |_, _| {
-            outputs.evaluate(&weights.rows(), &inputs).map_err(library)
-        })?;
+        let all =
+            run(py, &Caller::default(), |_, _| outputs.evaluate(&weights.rows(), &inputs).map_err(library))?;
         shaped(py, all.concat(), &shape)
     }
 }
@@ -99,7 +98,7 @@ pub fn read_model(
     py: Python<'_>,
     directory: PathBuf,
 ) -> PyResult<(String, Bound<'_, PyArray1<f64>>, String, String)> {
-    let model = Model::read(&directory).map_err(files)?;
+    let model = run(py, &Caller::default(), |_, _| Model::read(&directory).map_err(files))?;
     let words = (settings::write(&model.network)?, settings::write(&model.likelihood)?);
     let prior = settings::write(&model.prior_precision)?;
     Ok((words.0, flat(py, model.theta), words.1, prior))

@@ -9,6 +9,7 @@ use riemla::objective::Likelihood;
 use riemla::predict::Prediction;
 
 use crate::arrays::{Numbers, contiguous, flat, row_major, shape_error, shaped};
+use crate::run::{Caller, run};
 
 /// Rows of weights, without a copy where the array allows it.
 pub struct Weights<'a> {
@@ -80,6 +81,8 @@ pub fn predict_outputs<'py>(
     }
     let all = row_major(&outputs);
     let per_draw: Vec<Vec<f64>> = all.chunks_exact(rows * width).map(<[f64]>::to_vec).collect();
-    let found = Prediction::from_outputs(&per_draw, width, likelihood).map_err(crate::errors::library)?;
+    let found = run(py, &Caller::default(), |_, _| {
+        Prediction::from_outputs(&per_draw, width, likelihood).map_err(crate::errors::library)
+    })?;
     dictionary(py, found)
 }

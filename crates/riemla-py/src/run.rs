@@ -74,6 +74,7 @@ impl Watch for Board {
 }
 
 /// What the Python side hands to every long call.
+#[derive(Default)]
 pub struct Caller<'a> {
     /// Threads to use; as many as there are cores if none.
     pub threads: Option<usize>,
@@ -92,11 +93,11 @@ pub fn run<T: Send>(
     }
     let (stop, board, threads) = (AtomicBool::new(false), Board::default(), caller.threads);
     let begin = || {
-        // Not the global pool: a forked child would wait for threads that only its parent has.
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-        let pool =
-            pool.map_err(|error| PyValueError::new_err(format!("threads cannot be started: {error}")))?;
-        pool.install(|| work(&stop, &board))
+        // Not the global pool: a forked child would wait for threads that only its parent has. Joined at the end: a
+        // thread that is left over when the interpreter ends would end the process.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
+        pool.build_scoped(known_to_python, |pool| pool.install(|| work(&stop, &board)))
+            .map_err(|error| PyValueError::new_err(format!("threads cannot be started: {error}")))?
     };
     let mut trouble = None;
     let result = std::thread::scope(|scope| {
@@ -125,6 +126,26 @@ pub fn run<T: Send>(
         (Err(_), Some(error)) | (Ok(_), Some(error)) => Err(error),
         (result, None) => result,
     }
+}
+
+/// Keeps one thread state of the interpreter for the life of a thread: callbacks find their thread-local values again, and
+/// are cheaper.
+fn known_to_python(thread: rayon::ThreadBuilder) {
+    Python::attach(|py| py.detach(|| thread.run()));
+}
+
+/// Runs short work on the calling thread; a panic becomes an exception.
+pub fn guarded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(crate::errors::defect(&message(&*panic))))
+}
+
+/// Panics, on this thread or on one of a pool: for the test that this is an exception.
+#[pyfunction]
+pub fn provoke_defect(py: Python<'_>, elsewhere: bool) -> PyResult<()> {
+    if elsewhere {
+        return run(py, &Caller::default(), |_, _| panic!("provoked elsewhere"));
+    }
+    guarded(|| panic!("provoked here"))
 }
 
 /// Shows progress and looks for signals.
