@@ -16,7 +16,7 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LEFT_OUT = {"banana": {"hess_nll", "lin_vel", "opt_lin_vel"}, "snelson15": set()}
-LIMIT = 950_000  # bytes, everything in this directory
+LIMIT = 1_050_000  # bytes, everything in this directory
 
 
 def extract(path, case):

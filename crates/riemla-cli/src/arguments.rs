@@ -13,7 +13,7 @@ pub struct Common {
     #[arg(long, global = true, value_name = "N", value_parser = whole::<usize>(1, 1024))]
     pub threads: Option<usize>,
 
-    /// No progress bars and notes on stderr
+    /// Print no progress bars and notes to stderr
     #[arg(long, short, global = true)]
     pub quiet: bool,
 }

@@ -59,10 +59,10 @@ fn remedy(error: &anyhow::Error) -> Option<&'static str> {
         OutputError::File(riemla_files::Error::Protected { .. }) => return None,
         OutputError::File(riemla_files::Error::Exists { .. }) => "add --force to replace it",
         OutputError::Foreign { .. } => {
-            "choose another directory with --out, or add --force to write beside these files"
+            "choose another directory with --out, or add --force to write next to these files"
         }
         OutputError::NotADirectory(_) | OutputError::Io { .. } | OutputError::File(_) => {
-            "choose a directory that you may write to with --out"
+            "choose a writable directory with --out"
         }
     })
 }

@@ -16,7 +16,7 @@ pub fn stop_flag(quiet: bool) -> anyhow::Result<&'static AtomicBool> {
             std::process::exit(i32::from(INTERRUPTED));
         }
         if !quiet {
-            eprintln!("\nEnding and keeping what is finished; press Ctrl-C again to abort.");
+            eprintln!("\nStopping; finished work is kept. Press Ctrl-C again to abort.");
         }
     };
     after_nohup(|| ctrlc::set_handler(handler)).context(Failure::new(

@@ -194,7 +194,7 @@ fn absurd_strengths_are_no_panic() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("smaller --strength"), "{}", text(&output.stderr));
     let html = fs::read_to_string(scratch.join("report.html")).expect("what there is, is reported");
-    assert!(html.contains("Note: nothing is shown for riem-la"));
+    assert!(html.contains("Note: there are no results for riem-la"));
 }
 
 /// Starts a long run and interrupts it after `wait`.

@@ -105,11 +105,11 @@ fn posteriors_with_other_priors_without_data_and_of_other_networks() {
     scratch.ok("train --data train.csv --target price --task regression --hidden 5 --out other");
     scratch.ok("fit other --data train.csv --out other-posterior");
     let message = scratch.fails("compare loose other-posterior --method la");
-    assert!(message.contains("other parameters") && message.contains("0.weight"), "{message}");
+    assert!(message.contains("different parameters") && message.contains("0.weight"), "{message}");
     let message = scratch.fails("compare loose tight --method map,la");
     assert!(message.contains("at least 2"), "{message}");
     assert!(scratch.fails("compare loose").contains("--method"));
     assert!(scratch.fails("compare nowhere").contains("nowhere does not exist"));
-    assert!(scratch.fails("compare model loose --method la").contains("no posterior directory"));
+    assert!(scratch.fails("compare model loose --method la").contains("not a posterior directory"));
     assert!(scratch.fails("compare loose tight").contains("no draws yet"));
 }

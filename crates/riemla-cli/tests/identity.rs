@@ -31,7 +31,7 @@ fn draws_of_another_posterior_are_refused_with_what_changed() {
     scratch.ok("sample p -m la -n 4");
     scratch.ok("sample p -n 3");
     for (i, (model, data, options, parts)) in [
-        ("model", "train.csv", "--prior-precision 2", &["prior_precision is [1.0] there, but [2.0] now"][..]),
+        ("model", "train.csv", "--prior-precision 2", &["prior_precision was [1.0], but is [2.0] now"][..]),
         ("model", "train.csv", "--prior-precision auto", &["prior_precision", "sigma_noise"]),
         (
             "model",
@@ -44,9 +44,9 @@ fn draws_of_another_posterior_are_refused_with_what_changed() {
             "model",
             "train.csv",
             "--prior-precision 1 --subset last-layer",
-            &["uncertain_weights is [[0,13]] there"],
+            &["uncertain_weights was [[0,13]]"],
         ),
-        ("model", "more.csv", "--prior-precision 1 --other-data", &["data.rows is 68 there, but 81 now"]),
+        ("model", "more.csv", "--prior-precision 1 --other-data", &["data.rows was 68, but is 81 now"]),
         ("second", "train.csv", fit, &["the trained weights differ"]),
         ("sigmoid", "train.csv", fit, &["the layers of the network differ"]),
     ]
@@ -82,13 +82,13 @@ fn draws_with_other_settings_are_refused_with_what_changed() {
     scratch.posterior();
     scratch.ok("sample posterior -n 2");
     for (options, part) in [
-        ("--seed 2", "seed is 1 there, but 2 now"),
+        ("--seed 2", "seed was 1, but is 2 now"),
         ("--strength 0.3", "config.strength"),
         ("--strength virial", "config.strength"),
         ("--metric loss", "config.metric"),
         ("--preset paper", "config.integrator"),
         ("--batch 20 --name riem-la", "config.batch"),
-        ("-m lin-riem-la --name riem-la", "config.method is \"riem-la\" there"),
+        ("-m lin-riem-la --name riem-la", "config.method was \"riem-la\""),
         ("-m nuts --name riem-la", "config"),
     ] {
         let message = scratch.fails(&format!("sample posterior -n 3 {options}"));
@@ -98,7 +98,7 @@ fn draws_with_other_settings_are_refused_with_what_changed() {
     let set = "posterior/samples/riem-la";
     let whole = scratch.bytes(&format!("{set}/samples.safetensors"));
     fs::remove_file(scratch.join(&format!("{set}/draws.log"))).expect("removes");
-    assert!(scratch.fails("sample posterior -n 3 --seed 2").contains("seed is 1 there, but 2 now"));
+    assert!(scratch.fails("sample posterior -n 3 --seed 2").contains("seed was 1, but is 2 now"));
     assert_eq!(scratch.bytes(&format!("{set}/samples.safetensors")), whole);
     scratch.ok("sample posterior -n 2");
     assert_eq!(scratch.bytes(&format!("{set}/samples.safetensors")), whole);
@@ -157,7 +157,7 @@ fn data_that_the_model_or_posterior_does_not_know_are_refused() {
     let output = scratch.run("fit imported --data swapped.csv --prior-precision 1 --out p");
     let message = common::text(&output.stderr);
     assert!(
-        message.contains("no minimum") && message.contains("data that the model was trained on"),
+        message.contains("not a minimum") && message.contains("data that the model was trained on"),
         "{message}"
     );
 }

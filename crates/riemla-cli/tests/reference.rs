@@ -75,7 +75,15 @@ fn baselines_depend_on_seed_and_number_alone() {
     let table = scratch.ok("evaluate posterior --data test.csv --resamples 20");
     assert!(table.contains("\nswag ") && table.contains("\nensemble "), "{table}");
     assert_eq!(json(&scratch.ok("sample posterior -m ensemble --name five --json"))["draws"], 5);
-    // Members reach minima; the table tells their losses.
+    // The virial ratio of minima is 0, whatever they are worth: it is not shown.
+    assert!(!scratch.ok("sample posterior -m ensemble --seed 3 -n 4").contains("virial"));
+    assert!(scratch.ok("sample posterior -m swag --seed 3 -n 4").contains("virial ratio (ideal: 1)"));
+    let compared = json(&scratch.ok("compare posterior --method swag,ensemble --json"));
+    assert!(
+        compared["a"]["virial_ratio"].is_number() && compared["b"]["virial_ratio"].is_null(),
+        "{compared}"
+    );
+    // Members reach minima; the table has their losses.
     let (head, rows) = columns(&scratch.read("posterior/samples/ensemble/diagnostics.csv"));
     assert_eq!(head.join(","), "draw,training_seed,loss,gradient_norm");
     assert!(rows.iter().all(|row| row[3].parse::<f64>().expect("a number") < 1e-3), "{rows:?}");
@@ -128,7 +136,7 @@ fn what_does_not_fit_is_refused() {
     // Another warm-up gives other draws: they are not mixed.
     scratch.ok("sample posterior -m nuts --warmup 60 --chains 2 -n 20");
     let message = scratch.fails("sample posterior -m nuts --warmup 70 --chains 2 -n 20");
-    assert!(message.contains("config.warmup is 60 there, but 70 now"), "{message}");
+    assert!(message.contains("config.warmup was 60, but is 70 now"), "{message}");
     // A set with more draws than a later run makes, and without its record.
     std::fs::remove_file(scratch.join("posterior/samples/nuts/chains.json")).expect("removes");
     let fewer = json(&scratch.ok("sample posterior -m nuts --warmup 60 --chains 2 -n 10 --json"));

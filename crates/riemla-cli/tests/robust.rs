@@ -115,7 +115,7 @@ fn a_budget_ends_the_draws_and_keeps_them() {
     scratch.posterior();
     let output = scratch.run("sample posterior -n 1000000 --strength 0.5 --seconds 1");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("The time is over"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("Time limit reached"), "{}", text(&output.stderr));
     let printed = text(&output.stdout);
     assert!(printed.contains("draws") && scratch.join("posterior/samples/riem-la/samples.json").exists());
 }
@@ -246,7 +246,7 @@ fn a_disk_that_fills_up_while_drawing_keeps_the_draws_for_the_next_run() {
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{message}");
         assert!(
-            message.contains("cannot add a draw") && message.contains("the same command goes on"),
+            message.contains("cannot add a draw") && message.contains("run the same command again"),
             "{message}"
         );
         assert!(!scratch.join("posterior/samples/full/samples.json").exists());
@@ -298,7 +298,7 @@ fn ctrl_c_and_sigterm_keep_the_draws_and_the_same_command_goes_on() {
         let output = child.wait_with_output().expect("ends");
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(130), "{signal}: {message}");
-        assert!(message.contains("the same command goes on"), "{signal}: {message}");
+        assert!(message.contains("run the same command to continue"), "{signal}: {message}");
         let predicted = scratch.ok(&format!("predict posterior -m set{signal} --data test.csv"));
         assert_eq!(predicted.lines().count(), 61);
     }
@@ -339,7 +339,7 @@ fn a_search_that_is_ended_says_what_is_kept_and_goes_on() {
     let output = scratch.run("sample posterior -n 2 --seconds 1e-9");
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("not one trial") && message.contains("more --seconds"), "{message}");
+    assert!(message.contains("no trial was finished") && message.contains("more --seconds"), "{message}");
     assert!(!message.contains("nothing was written"), "{message}");
     let trials = scratch.join("posterior/samples/riem-la/calibration.trials.json");
     let mut child = scratch
@@ -353,13 +353,15 @@ fn a_search_that_is_ended_says_what_is_kept_and_goes_on() {
     let output = child.wait_with_output().expect("ends");
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{message}");
-    for part in ["interrupted", "kept in", "calibration.trials.json", "the same command goes on"] {
+    for part in ["interrupted", "kept in", "calibration.trials.json", "the same command continues"] {
         assert!(message.contains(part), "{part}: {message}");
     }
     let output = scratch.run("sample posterior -n 2 --seconds 1e-9");
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{message}");
-    for part in ["the time of --seconds was over", "kept in", "calibration.trials.json", "more --seconds"] {
+    for part in
+        ["the time limit (--seconds) was reached", "kept in", "calibration.trials.json", "more --seconds"]
+    {
         assert!(message.contains(part), "{part}: {message}");
     }
     scratch.ok("sample posterior -n 2");
@@ -381,12 +383,15 @@ fn on_a_terminal(scratch: &Scratch, arguments: &str) -> String {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn how_long_a_search_takes_is_told_to_those_who_wait() {
+fn the_time_of_a_search_is_estimated_on_a_terminal() {
     let scratch = common::scratch();
     scratch.posterior();
-    let estimate = "the search for the strength takes about";
+    let estimate = "for the search of the strength";
     let shown = on_a_terminal(&scratch, "sample posterior -n 2");
-    assert!(shown.contains(estimate) && shown.contains("then 2 draws about"), "{shown}");
+    assert!(
+        shown.contains(estimate) && shown.contains("estimated time: about") && shown.contains("for 2 draws"),
+        "{shown}"
+    );
     assert!(!on_a_terminal(&scratch, "-q sample posterior -n 2 --name quiet").contains(estimate));
     let output = scratch.run("sample posterior -n 2 --name piped");
     assert!(!text(&output.stderr).contains(estimate), "{}", text(&output.stderr));

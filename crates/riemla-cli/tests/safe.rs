@@ -35,11 +35,11 @@ fn directories_of_other_people_are_never_replaced() {
         "import net.safetensors --network net.toml",
     ] {
         for force in ["", "--force"] {
-            let parts = ["precious", "nothing was touched", "--out"];
+            let parts = ["precious", "nothing was changed", "--out"];
             let parts = if command.contains("precious") { &["precious", "is an input"][..] } else { &parts };
             scratch.refuses(&format!("{command} --out precious {force}"), parts);
-            scratch.refuses(&format!("{command} --out / {force}"), &["/", "name of its own"]);
-            scratch.refuses(&format!("{command} --out . {force}"), &["name of its own"]);
+            scratch.refuses(&format!("{command} --out / {force}"), &["/", "choose a name"]);
+            scratch.refuses(&format!("{command} --out . {force}"), &["choose a name"]);
             scratch.refuses(&format!("{command} --out net.toml {force}"), &["net.toml", "not a directory"]);
         }
     }
@@ -152,7 +152,7 @@ fn links_are_neither_replaced_nor_followed() {
     symlink("../mine.txt", scratch.join("real/weights.safetensors.bak")).expect("links");
     scratch.refuses("train --data test.csv --out real --force", &["weights.safetensors.bak"]);
     let output = scratch.run("evaluate posterior --data test.csv --resamples 5 --report /dev/null --force");
-    assert!(text(&output.stderr).contains("no regular file"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("not a regular file"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn categories_of_any_number_are_trained_on_and_unknown_ones_predicted() {
         number => number.into(),
     });
     let notes = said(&scratch, "train --data train.csv --hidden 3 --iterations 20 --out model");
-    assert!(notes.contains("140 different values") && notes.contains("taken as other"), "{notes}");
+    assert!(notes.contains("140 different values") && notes.contains("treated as other"), "{notes}");
     colored(&scratch, "few.csv", 60, |_, cell| cell.into());
     scratch.ok("train --data few.csv --hidden 3 --iterations 20 --out few");
     for model in ["model", "few"] {
@@ -178,9 +178,9 @@ fn what_is_there_is_listed_and_the_limit_of_sizes_can_be_raised() {
     scratch.posterior();
     scratch.write("other.csv", "length,width\n1,2\n");
     let message = scratch.fails("predict posterior --method map --data other.csv");
-    assert!(message.contains("missing column `x`, `y`; columns there: `length`, `width`"), "{message}");
+    assert!(message.contains("missing column `x`, `y`; its columns are: `length`, `width`"), "{message}");
     let message = scratch.fails("predict posterior --method map --data test.csv --keep id");
-    assert!(message.contains("missing column `id`; columns there: `x`, `y`, `kind`"), "{message}");
+    assert!(message.contains("missing column `id`; its columns are: `x`, `y`, `kind`"), "{message}");
     let message = scratch.fails("predict posterior --method map --data test.csv --max-size 1k");
     assert!(message.contains("more than 1000 bytes") && message.contains("--max-size"), "{message}");
     scratch.ok("predict posterior --method map --data test.csv --max-size 1M");
@@ -199,7 +199,7 @@ fn temperatures_and_strengths_need_enough_rows() {
         serde_json::from_str(&scratch.ok(&arguments)).expect("JSON")
     };
     let without = evaluate("");
-    assert_eq!(names(&without), ["map", "la", "lin-la"]);
+    assert_eq!(names(&without), ["map", "constant", "la", "lin-la"]);
     let notes = without["notes"].to_string();
     assert!(notes.contains("no temperature: 18 rows are held out, but at least 50"), "{notes}");
     // Rows that are hard to tell apart.
@@ -208,15 +208,18 @@ fn temperatures_and_strengths_need_enough_rows() {
     let rows = data.inputs().chunks(2).zip(labels);
     let row = |(x, label): (&[f64], &usize)| format!("{},{},{}\n", x[0], x[1], ["north", "south"][*label]);
     scratch.write("hard.csv", "x,y,kind\n".to_string() + &rows.map(row).collect::<String>());
-    assert_eq!(names(&evaluate("--validation hard.csv")), ["map", "map-temperature", "la", "lin-la"]);
+    assert_eq!(
+        names(&evaluate("--validation hard.csv")),
+        ["map", "constant", "map-temperature", "la", "lin-la"]
+    );
     // Rows that are far apart: all right.
     let easy: String = (0..60).map(|i| ["-0.5,1.2,north\n", "1.5,-0.7,south\n"][i % 2]).collect();
     scratch.write("easy.csv", format!("x,y,kind\n{easy}"));
     let notes = evaluate("--validation easy.csv")["notes"].to_string();
-    assert!(notes.contains("0 of the 60 held-out rows are classified wrong"), "{notes}");
+    assert!(notes.contains("0 of the 60 held-out rows are misclassified"), "{notes}");
     let message = scratch.fails("sample posterior -n 2 --strength held-out");
     assert!(message.contains("18 rows are held out") && message.contains("--strength auto"), "{message}");
     scratch.ok("train --data train.csv --hidden 3 --validation 0.5 --seed 3 --out half");
     scratch.ok("fit half --data hard.csv --other-data --out other");
-    assert!(scratch.fails("sample other -n 2 --strength held-out").contains("not trained on"));
+    assert!(scratch.fails("sample other -n 2 --strength held-out").contains("not used in training"));
 }

@@ -43,10 +43,10 @@ fn from_a_table_to_calibrated_classes() {
         .iter()
         .filter_map(|m| m["method"].as_str())
         .collect();
-    assert_eq!(names, ["map", "la", "lin-la", "riem-la"]);
+    assert_eq!(names, ["map", "constant", "la", "lin-la", "riem-la"]);
     let share = right as f64 / 60.0;
     assert_eq!(
-        evaluation["methods"][3]["scores"]["accuracy"]["estimate"], share,
+        evaluation["methods"][4]["scores"]["accuracy"]["estimate"], share,
         "predict and evaluate agree"
     );
     let html = scratch.read("report.html");
@@ -73,7 +73,7 @@ fn from_a_table_to_intervals_of_numbers() {
         json(&scratch.ok("evaluate posterior --data test.csv --resamples 20 --report r.html --json"));
     let rmse = evaluation["methods"][0]["scores"]["rmse"]["estimate"].as_f64().expect("a number");
     assert!(rmse > 1.0 && rmse < 8.0, "noise of 2 in the units of the table: {rmse}");
-    assert!(scratch.read("r.html").contains("hold what they promise"));
+    assert!(scratch.read("r.html").contains("Coverage of the intervals"));
 }
 
 #[test]

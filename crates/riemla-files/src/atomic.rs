@@ -18,7 +18,8 @@ pub const TEMPORARY_PREFIX: &str = ".riemla-tmp-";
 pub fn write_file(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<()> {
     let temporary = Temporary(temporary_beside(path));
     write_synced(&temporary.0, fill).map_err(Error::io(&name(path), "write it"))?;
-    fs::rename(&temporary.0, path).map_err(Error::io(&name(path), "put it in place"))?;
+    fs::rename(&temporary.0, path)
+        .map_err(Error::io(&name(path), "rename the finished temporary file to it"))?;
     sync_directory(parent(path));
     Ok(())
 }

@@ -94,7 +94,7 @@ pub(crate) fn damaged(file: &str, problem: &'static str, remedy: &'static str) -
 pub(crate) fn check_tensors(file: &str, bytes: &[u8], remedy: &'static str) -> Result<()> {
     match tensors_are_whole(bytes) {
         Some(true) => Ok(()),
-        Some(false) => Err(damaged(file, "its checksum does not fit its content", remedy)),
+        Some(false) => Err(damaged(file, "its checksum does not match its content", remedy)),
         None => Err(damaged(file, "it does not have the checksum that riemla wrote into it", remedy)),
     }
 }

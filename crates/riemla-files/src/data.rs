@@ -35,6 +35,10 @@ impl TrainingData {
                 Targets::Values { outputs, .. } => ("values", vec![data.len(), *outputs]),
             };
             tensors.push(TensorRef::new(format!("{name}.{kind}"), dims, targets));
+            tensors.extend(
+                data.weights()
+                    .map(|weights| TensorRef::new(format!("{name}.weights"), vec![data.len()], weights)),
+            );
         }
         write_tensors(path, &tensors)
     }
@@ -51,7 +55,7 @@ impl TrainingData {
     }
 }
 
-/// CRC-32 of inputs and targets: tells whether two sets of data are the same.
+/// CRC-32 of inputs and targets, to compare two sets of data.
 pub fn crc32(data: &Dataset) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     data.inputs().iter().chain(&targets(data)).for_each(|value| crc.update(&value.to_le_bytes()));
@@ -78,12 +82,22 @@ fn read_part(file: &TensorFile, part: &str) -> Result<Dataset> {
             |value: &f64| (*value >= 0.0 && *value < 1e9 && value.fract() == 0.0).then_some(*value as usize);
         let classes: Option<Vec<usize>> = values.iter().map(class).collect();
         Targets::Classes(
-            classes.ok_or_else(|| problem(format!("`{labels}` holds numbers that are no class")))?,
+            classes.ok_or_else(|| problem(format!("`{labels}` contains numbers that are not classes")))?,
         )
     } else {
         let values = file.get(&format!("{part}.values"))?;
         let outputs = values.dims.get(1).copied().unwrap_or(1);
         Targets::Values { values: values.values, outputs }
     };
-    Dataset::new(inputs.values, features, targets).map_err(Error::content(&name(Path::new(file.name()))))
+    let weights = format!("{part}.weights");
+    let weights = match file.list()?.contains_key(&weights) {
+        true => Some(file.get_checked(&weights, &[rows])?),
+        false => None,
+    };
+    let data = Dataset::new(inputs.values, features, targets);
+    let weighted = data.and_then(|data| match weights {
+        Some(weights) => data.with_weights(weights),
+        None => Ok(data),
+    });
+    weighted.map_err(Error::content(&name(Path::new(file.name()))))
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::words::{advice, list, supported_are};
+use crate::words::{advice, as_safetensors, few, list};
 
 /// What went wrong with a file.
 #[derive(Debug, thiserror::Error)]
@@ -19,13 +19,13 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Something is already there.
-    #[error("{file} already exists; choose another name, remove it, or ask for it to be replaced")]
+    #[error("{file} already exists; choose another name, remove it, or allow replacing it")]
     Exists {
         /// Which file or directory.
         file: String,
     },
     /// Something is there that is never replaced.
-    #[error("{file} cannot be replaced: {reason}; nothing was touched: {remedy}")]
+    #[error("{file} cannot be replaced: {reason}; nothing was changed: {remedy}")]
     Protected {
         /// Which file or directory.
         file: String,
@@ -52,7 +52,8 @@ pub enum Error {
     },
     /// Fewer bytes than the file itself announces.
     #[error(
-        "{file} is cut short: {what} needs {expected} bytes, but only {found} are there; copy or download it again"
+        "{file} is truncated: {what} needs {expected} bytes, but only {found} are left; copy or download \
+         it again"
     )]
     Truncated {
         /// Which file.
@@ -76,13 +77,13 @@ pub enum Error {
     },
     /// More bytes, after decompression, than the caller allows.
     #[error(
-        "{file} holds more than {limit} bytes after decompression; raise the limit (--max-size) if this is what \
-         you want"
+        "{file} has more than {limit} bytes after decompression; raise the limit with --max-size if the \
+         file is meant to be this large"
     )]
     TooLarge {
         /// Which file.
         file: String,
-        /// The limit in force.
+        /// The limit.
         limit: u64,
     },
     /// No data.
@@ -96,7 +97,7 @@ pub enum Error {
     /// A row with another number of fields than the header.
     #[error(
         "{file}, line {line}: {found} fields, but the header has {expected}; quote fields that contain \
-         {delimiter} (--delimiter if something else is between the fields)"
+         {delimiter}, or set another separator with --delimiter"
     )]
     Ragged {
         /// Which file.
@@ -146,13 +147,13 @@ pub enum Error {
         line: u64,
         /// Name of the column.
         column: String,
-        /// What stands there.
+        /// The entry.
         value: String,
     },
     /// Text where a number is needed.
     #[error(
-        "{file}, line {line}, column `{column}`: `{value}` is not a number, but this column \
-         must be one: correct it, or train without the column"
+        "{file}, line {line}, column `{column}`: `{value}` is not a number, but this column must contain \
+         numbers: correct it, or train without the column"
     )]
     Text {
         /// Which file.
@@ -161,11 +162,11 @@ pub enum Error {
         line: u64,
         /// Name of the column.
         column: String,
-        /// What stands there.
+        /// The entry.
         value: String,
     },
     /// Columns that are needed but not there.
-    #[error("{file}: missing column {}; columns there: {}", list(missing), list(present))]
+    #[error("{file}: missing column {}; its columns are: {}", list(missing), list(present))]
     Columns {
         /// Which file.
         file: String,
@@ -242,7 +243,10 @@ pub enum Error {
         accepted: &'static str,
     },
     /// Tensors that do not fit what is needed: every mismatch.
-    #[error("{file}: {} of its tensors do not fit: {}", problems.len(), problems.join("; "))]
+    #[error(
+        "{file}: its tensors do not match the network\n{}\n`riemla inspect {file}` lists its tensors",
+        few(problems)
+    )]
     Tensors {
         /// Which file.
         file: String,
@@ -250,7 +254,10 @@ pub enum Error {
         problems: Vec<String>,
     },
     /// A correct model that holds more than riemla has: every obstacle.
-    #[error("{file} cannot be imported: {}{}", problems.join("; "), supported_are(supported))]
+    #[error(
+        "{file} cannot be imported\n{}\n`riemla inspect {file}` lists all that is in the way and what can be imported",
+        few(problems)
+    )]
     Unsupported {
         /// Which file.
         file: String,
@@ -258,6 +265,17 @@ pub enum Error {
         problems: Vec<String>,
         /// What can be imported; empty if that does not matter.
         supported: &'static str,
+    },
+    /// A file of `torch.save`: a pickle, which could run any program when it is opened.
+    #[error(
+        "{file} is a pickle of PyTorch, which is not read: opening one can run any program. Convert it in Python:\n  \
+         import torch; from safetensors.torch import save_file\n  \
+         save_file(torch.load(\"{file}\", weights_only=True), \"{}\")  # of a whole model: its .state_dict()",
+        as_safetensors(file)
+    )]
+    Pickle {
+        /// Which file.
+        file: String,
     },
     /// JSON that is not JSON, or lacks or misspells a field.
     #[error("{file}, line {line}, column {column}: {message}")]
@@ -285,8 +303,8 @@ pub enum Error {
     },
     /// Written by another version of the format.
     #[error(
-        "{file} has format version {found}, this program reads version {supported}; use the riemla that wrote it, \
-         or make the file again"
+        "{file} has format version {found}, but this program reads version {supported}; use the version of \
+         riemla that wrote it, or create the file again"
     )]
     Version {
         /// Which file.

@@ -39,6 +39,10 @@ impl Digest {
             Targets::Classes(labels) => labels.iter().for_each(|k| hash.update((*k as u64).to_le_bytes())),
             Targets::Values { values, .. } => add(&mut hash, values),
         }
+        if let Some(weights) = data.weights() {
+            hash.update("weights");
+            add(&mut hash, weights);
+        }
         Self::finish(hash)
     }
 
@@ -110,9 +114,9 @@ pub struct Origin {
     pub weights: Digest,
     /// The precision of the Gaussian around them.
     pub gaussian: Digest,
-    /// The prior in force, one precision or one per layer; none for models of the user's own.
+    /// The prior used, one precision or one per layer; none for user-defined models.
     pub prior_precision: Vec<f64>,
-    /// The likelihood in force, with its noise; none for models of the user's own.
+    /// The likelihood used, with its noise; none for user-defined models.
     pub likelihood: Option<Likelihood>,
     /// Places of the uncertain weights, each from and up to.
     pub uncertain_weights: Vec<[usize; 2]>,
@@ -131,7 +135,7 @@ impl Origin {
         }
     }
 
-    /// Of a model of the user's own and the Gaussian at its weights. `model` is whatever tells it from others:
+    /// Of a user-defined model and the Gaussian at its weights. `model` is whatever distinguishes it from others:
     /// a name with a version, its settings, a digest of its data.
     pub fn of_model(model: &impl Serialize, gaussian: &Gaussian) -> Self {
         let arrays = gaussian.precision().parts().map(|parts| parts.arrays).unwrap_or_default();
@@ -159,7 +163,7 @@ pub fn expect<T: Serialize>(file: &str, found: &T, expected: &T) -> Result<()> {
         file: file.into(),
         other: "this run".into(),
         problem: format!(
-            "{}; go on with the same inputs and settings, or write to another place (--name or --out)",
+            "{}; use the same inputs and settings, or write elsewhere (--name or --out)",
             differences.join("; ")
         ),
     })
@@ -186,7 +190,7 @@ fn compare(at: &str, found: &Value, now: &Value, differences: &mut Vec<String>) 
             Some(what) => format!("{what} differ"),
             None => {
                 let at = at.trim_start_matches("depends_on.");
-                format!("{at} is {found} there, but {now} now")
+                format!("{at} was {found}, but is {now} now")
             }
         }),
     }

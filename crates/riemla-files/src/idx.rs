@@ -55,7 +55,7 @@ pub fn read_idx_from(mut source: Source) -> Result<Idx> {
     source.exact(&mut magic, "the IDX header")?;
     let [zero, also_zero, kind, count] = magic;
     if zero != 0 || also_zero != 0 || !(8..=14).contains(&kind) {
-        let problem = format!("it begins with {magic:02x?} instead of 00 00 08 and the number of dimensions");
+        let problem = format!("it starts with {magic:02x?} instead of 00 00 08 and the number of dimensions");
         return Err(Error::format(source.name(), "IDX", problem));
     }
     if kind != 8 {

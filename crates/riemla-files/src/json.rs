@@ -62,7 +62,7 @@ pub fn read_json_lines<T: DeserializeOwned>(path: &Path, remedy: &'static str) -
     let value = |(number, line): (usize, &[u8])| {
         let json = unseal(line, Style::Line).ok_or_else(|| Error::Damaged {
             file: file.clone(),
-            problem: format!("the checksum of line {} does not fit its content", number + 1),
+            problem: format!("the checksum of line {} does not match its content", number + 1),
             remedy,
         })?;
         serde_json::from_slice(&json).map_err(|error| Error::Json {
@@ -82,7 +82,7 @@ fn not_whole(file: &str, bytes: &[u8], remedy: &'static str) -> Error {
             Error::Version { file: file.into(), found, supported: FORMAT_VERSION }
         }
         _ if bytes.is_empty() => damaged(file, "it is empty", remedy),
-        _ => damaged(file, "its checksum does not fit its content", remedy),
+        _ => damaged(file, "its checksum does not match its content", remedy),
     }
 }
 

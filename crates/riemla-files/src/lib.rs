@@ -38,5 +38,5 @@ pub use output::{Existing, InUse, OutputDirectory, OutputFile};
 pub use posterior::SavedPosterior;
 pub use samples::{RunConfig, RunInfo, SampleStore};
 pub use spec::{ModelSpec, read_model_spec};
-pub use state_dict::{import_state_dict, write_state_dict};
+pub use state_dict::{ImportedWeights, import_state_dict, write_state_dict};
 pub use table::{ColumnKinds, CsvReader, Table, read_table};

@@ -24,7 +24,7 @@ pub const WEIGHTS_FILE: &str = "weights.safetensors";
 
 /// What to do about a damaged file of a model.
 const REMEDY: &str =
-    "copy the directory again, or make the model again with `riemla train` or `riemla import`";
+    "copy the directory again, or create the model again with `riemla train` or `riemla import`";
 
 /// How the weights came about, for the reader of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct TrainingRecord {
     /// The data after encoding, rows held out not among them; none if they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Digest>,
+    /// The weight of every class in the loss; none if all samples count once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_weights: Option<Vec<f64>>,
     /// The rows that were not trained on; none if all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,

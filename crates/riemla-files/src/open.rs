@@ -36,7 +36,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// Formats of data that are told by their first bytes.
+/// Formats of data that are recognised by their first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Text with a header row: whatever is none of the others.
@@ -66,7 +66,12 @@ impl Source {
         let file = name(path);
         let handle = File::open(path).map_err(Error::io(&file, "open it"))?;
         if handle.metadata().map_err(Error::io(&file, "open it"))?.is_dir() {
-            return Err(Error::format(&file, "data", "it is a directory; give a file in it"));
+            return Err(Error::format(
+                &file,
+                "data",
+                "it is a directory, but a file is needed; give a file \
+                 in it",
+            ));
         }
         Self::from_reader(file, handle, options)
     }
@@ -203,7 +208,7 @@ pub(crate) fn read_error(file: &str, action: &'static str, error: io::Error) -> 
             Error::format(file, "gzip", format!("{error}; copy or download it again"))
         }
         io::ErrorKind::UnexpectedEof if action == "read it" => {
-            Error::format(file, "gzip", "it ends in the middle; copy or download it again")
+            Error::format(file, "gzip", "it is truncated; copy or download it again")
         }
         _ => Error::Io { file: file.into(), action, source: error },
     }

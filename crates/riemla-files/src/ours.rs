@@ -17,18 +17,20 @@ use crate::{Error, Result};
 pub const SAMPLES_DIRECTORY: &str = "samples";
 /// The log of draws in the directory of a set.
 pub const LOG_FILE: &str = "draws.log";
-/// The strength that a rule found, beside the log.
+/// The strength that a rule found, next to the log.
 pub const STRENGTH_FILE: &str = "calibration.json";
-/// What is kept of a search for the strength while it goes on.
+/// The finished trials of a search for the strength, during the search.
 pub const TRIALS_FILE: &str = "calibration.trials.json";
 /// The table with a line about each draw.
 pub const DIAGNOSTICS_FILE: &str = "diagnostics.csv";
+/// What is known about all draws of a set, for reports.
+pub const SUMMARY_FILE: &str = "summary.json";
 /// What Markov chains did.
 pub const CHAINS_FILE: &str = "chains.json";
 
 const MODEL: [&str; 2] = [MODEL_FILE, WEIGHTS_FILE];
 const POSTERIOR: [&str; 3] = [POSTERIOR_FILE, TENSORS_FILE, DATA_FILE];
-const SET: [&str; 8] = [
+const SET: [&str; 9] = [
     SAMPLES_FILE,
     SAMPLES_LINES_FILE,
     SAMPLES_TENSORS_FILE,
@@ -37,6 +39,7 @@ const SET: [&str; 8] = [
     TRIALS_FILE,
     DIAGNOSTICS_FILE,
     CHAINS_FILE,
+    SUMMARY_FILE,
 ];
 
 /// Bytes at the beginning of a file by which it is recognised.
@@ -123,7 +126,7 @@ pub fn check_set(directory: &Path) -> Result<()> {
     match SET.iter().find(|name| there(name)) {
         Some(name) => Err(Error::Protected {
             file: directory.join(name).display().to_string(),
-            reason: "there is neither a log of draws nor a set of draws that it belongs to".into(),
+            reason: "it belongs to no log or set of draws".into(),
             remedy: "move it elsewhere, or choose another set with --name",
         }),
         None => Ok(()),

@@ -26,7 +26,7 @@ pub enum Existing {
 }
 
 impl Existing {
-    /// Replaces only if told.
+    /// Replaces only if asked to.
     pub fn replace_if(force: bool) -> Self {
         if force { Self::Replace } else { Self::Refuse }
     }
@@ -55,7 +55,7 @@ impl OutputDirectory {
         let file = name(&claimed.path);
         fs::create_dir_all(parent(&claimed.path)).map_err(Error::io(&file, "make its parent directory"))?;
         let probe = Temporary(temporary_beside(&claimed.path));
-        fs::create_dir(&probe.0).map_err(Error::io(&file, "write beside it"))?;
+        fs::create_dir(&probe.0).map_err(Error::io(&file, "write next to it"))?;
         Ok(claimed)
     }
 
@@ -69,7 +69,7 @@ impl OutputDirectory {
     pub fn write(&self, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let (path, file) = (&self.path, name(&self.path));
         let temporary = Temporary(temporary_beside(path));
-        fs::create_dir(&temporary.0).map_err(Error::io(&file, "write beside it"))?;
+        fs::create_dir(&temporary.0).map_err(Error::io(&file, "write next to it"))?;
         fill(&temporary.0)?;
         sync_directory(&temporary.0);
         if !self.is_occupied()? {
@@ -78,7 +78,7 @@ impl OutputDirectory {
             return Ok(());
         }
         let old = temporary_beside(path);
-        fs::rename(path, &old).map_err(Error::io(&file, "move the old one away"))?;
+        fs::rename(path, &old).map_err(Error::io(&file, "move the old version away"))?;
         // Looked at again where nobody else writes: what came in the meantime is not lost either.
         let placed = self.contents(&old).and_then(|contents| {
             self.put_in_place(&temporary.0)?;
@@ -100,7 +100,7 @@ impl OutputDirectory {
         let file = name(&self.path);
         fs::rename(temporary, &self.path).map_err(|error| match error.kind() {
             io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => Error::Exists { file },
-            _ => Error::io(&file, "put it in place")(error),
+            _ => Error::io(&file, "rename the finished temporary directory to it")(error),
         })
     }
 
@@ -131,7 +131,7 @@ impl OutputDirectory {
         if contents.foreign.is_empty() {
             return Ok(contents);
         }
-        let reason = format!("it holds what riemla did not write there: {}", some(&contents.foreign, 3));
+        let reason = format!("it contains files that riemla did not write: {}", some(&contents.foreign, 3));
         Err(protected(&self.path, reason, "choose another name with --out, or move these files elsewhere"))
     }
 }
@@ -152,7 +152,7 @@ impl OutputFile {
         let claimed = Self { path: named(path)?, existing, kind, inputs: resolved(inputs) };
         claimed.check()?;
         let probe = Temporary(temporary_beside(&claimed.path));
-        File::create_new(&probe.0).map_err(Error::io(&name(&claimed.path), "write beside it"))?;
+        File::create_new(&probe.0).map_err(Error::io(&name(&claimed.path), "write next to it"))?;
         Ok(claimed)
     }
 
@@ -175,7 +175,7 @@ impl OutputFile {
             return Err(protected(path, "it is a directory".into(), remedy));
         }
         if !there.is_file() {
-            return Err(protected(path, "it is no regular file".into(), ELSEWHERE));
+            return Err(protected(path, "it is not a regular file".into(), ELSEWHERE));
         }
         let ours = self.kind.is_ours(path).map_err(Error::io(&name(path), "read it"))?;
         // A directory among the inputs may hold an earlier report, but its other files are inputs.
@@ -233,8 +233,8 @@ fn named(path: &Path) -> Result<PathBuf> {
     match path.file_name() {
         Some(name) => Ok(path.parent().map_or_else(|| name.into(), |parent| parent.join(name))),
         None => {
-            let reason = "it is not the name of something new".into();
-            Err(protected(path, reason, "give a name of its own, such as model or results/model"))
+            let reason = "it cannot name a new directory".into();
+            Err(protected(path, reason, "choose a name such as model or results/model"))
         }
     }
 }
@@ -249,7 +249,7 @@ fn what_is_at(path: &Path) -> Result<Option<fs::Metadata>> {
         }
         Ok(there) => Ok(Some(there)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(&name(path), "look at it")(error)),
+        Err(error) => Err(Error::io(&name(path), "inspect it")(error)),
     }
 }
 

@@ -25,7 +25,7 @@ pub const POSTERIOR_FILE: &str = "posterior.json";
 pub const TENSORS_FILE: &str = "posterior.safetensors";
 
 /// What to do about a damaged file of a posterior.
-const REMEDY: &str = "copy the directory again, or make the posterior again with `riemla fit`";
+const REMEDY: &str = "copy the directory again, or create the posterior again with `riemla fit`";
 
 /// `posterior.json`.
 #[derive(Serialize, Deserialize)]
@@ -47,9 +47,9 @@ struct PosteriorJson {
     refit_settled: Option<bool>,
     #[serde(default)]
     eigenpairs: Option<EigenReport>,
-    /// The model beside this file.
+    /// The model in the same directory.
     model: Digest,
-    /// The tensors beside this file.
+    /// The tensors in the same directory.
     gaussian: Digest,
     fitted_to: FittedTo,
 }
@@ -70,7 +70,7 @@ pub struct SavedPosterior {
 }
 
 impl SavedPosterior {
-    /// The prior in force, in the words of a user.
+    /// The prior used, as a user would write it.
     pub fn prior_precision(&self) -> PriorPrecision {
         match Network::new(&self.model.network) {
             Ok(network) => precision_of(&self.laplace.prior, &network),
@@ -180,7 +180,7 @@ fn belongs(directory: &Path, file: &str, belongs: bool) -> Result<()> {
     Err(Error::Mismatch {
         file: name(&directory.join(POSTERIOR_FILE)),
         other: name(&directory.join(file)),
-        problem: format!("it is of another fit; {REMEDY}"),
+        problem: format!("it belongs to another fit; {REMEDY}"),
     })
 }
 

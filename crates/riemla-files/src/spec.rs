@@ -94,44 +94,69 @@ pub(crate) fn network(file: &str, spec: &NetworkSpec) -> Result<Network> {
     Network::new(spec).map_err(Error::content(file))
 }
 
-/// The first layer that is too large to be built. Upper bounds in floating point, which cannot
-/// overflow.
+/// The first layer that is too large to be built.
 fn first_too_large(spec: &NetworkSpec) -> Option<usize> {
-    let mut size = match spec.input {
+    let size = match spec.input {
         Shape::Features(n) => [n as f64, 1.0, 1.0],
         Shape::Image { channels, height, width } => [channels as f64, height as f64, width as f64],
     };
-    let large = |size: [f64; 3]| size.iter().product::<f64>() > MAX_NUMBERS;
-    if large(size) {
+    let mut bounds = Bounds { size, weights: 0.0 };
+    if bounds.too_large() {
         return Some(0);
     }
-    let mut total = 0.0;
-    for (index, layer) in spec.layers.iter().enumerate() {
+    spec.layers.iter().position(|layer| !bounds.pass(layer))
+}
+
+/// Upper bounds in floating point, which cannot overflow.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// Channels, height and width; a vector has only channels.
+    size: [f64; 3],
+    /// Number of weights so far.
+    weights: f64,
+}
+
+impl Bounds {
+    fn too_large(&self) -> bool {
+        self.weights > MAX_NUMBERS || self.size.iter().product::<f64>() > MAX_NUMBERS
+    }
+
+    /// Goes through a layer; false if it is too large.
+    fn pass(&mut self, layer: &LayerSpec) -> bool {
+        let small = |number: &usize| *number as f64 <= MAX_NUMBERS;
         match layer {
             LayerSpec::Linear { outputs, .. } => {
-                total += (size.iter().product::<f64>() + 1.0) * *outputs as f64;
-                size = [*outputs as f64, 1.0, 1.0];
+                self.weights += (self.size.iter().product::<f64>() + 1.0) * *outputs as f64;
+                self.size = [*outputs as f64, 1.0, 1.0];
             }
-            LayerSpec::Conv2d { channels, kernel, stride, padding, .. } => {
+            LayerSpec::Conv2d { channels, kernel, stride, padding, dilation, .. } => {
                 let window = kernel[0] as f64 * kernel[1] as f64;
-                total += (size[0] * window + 1.0) * *channels as f64;
-                let sides = [size[1] + 2.0 * padding[0] as f64, size[2] + 2.0 * padding[1] as f64];
-                size = [*channels as f64, sides[0], sides[1]];
-                if stride.iter().any(|stride| *stride as f64 > MAX_NUMBERS) {
-                    return Some(index);
+                self.weights += (self.size[0] * window + 1.0) * *channels as f64;
+                let sides = [self.size[1] + 2.0 * padding[0] as f64, self.size[2] + 2.0 * padding[1] as f64];
+                self.size = [*channels as f64, sides[0], sides[1]];
+                if !stride.iter().chain(dilation).all(small) {
+                    return false;
                 }
             }
             LayerSpec::AveragePool { kernel, stride } | LayerSpec::MaxPool { kernel, stride } => {
-                let numbers = kernel.iter().chain(stride.iter().flatten());
-                if numbers.into_iter().any(|number| *number as f64 > MAX_NUMBERS) {
-                    return Some(index);
+                if !kernel.iter().chain(stride.iter().flatten()).all(small) {
+                    return false;
                 }
+            }
+            LayerSpec::LayerNorm { .. } | LayerSpec::Scale { .. } => {
+                self.weights += 2.0 * self.size.iter().product::<f64>();
+            }
+            LayerSpec::Residual { body, shortcut } => {
+                let mut other = Self { weights: 0.0, ..*self };
+                if !(body.iter().all(|layer| self.pass(layer))
+                    && shortcut.iter().all(|layer| other.pass(layer)))
+                {
+                    return false;
+                }
+                self.weights += other.weights;
             }
             LayerSpec::Flatten | LayerSpec::Identity | LayerSpec::Activation { .. } => {}
         }
-        if total > MAX_NUMBERS || large(size) {
-            return Some(index);
-        }
+        !self.too_large()
     }
-    None
 }

@@ -1,5 +1,7 @@
 //! Weights of a network as one tensor per parameter, with the names of a PyTorch state dict.
 
+mod matching;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -8,16 +10,43 @@ use riemla::nn::{Network, NetworkSpec, Parameter};
 use crate::tensors::{TensorFile, TensorRef, write_tensors};
 use crate::{Error, Result};
 
+/// Weights from a state dict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportedWeights {
+    /// The weights, flat, in the order of the network's parameters.
+    pub theta: Vec<f64>,
+    /// How tensors were matched with layers where their names are not those of `torch.nn.Sequential`.
+    pub notes: Vec<String>,
+}
+
 /// Reads the weights of a network from a PyTorch state dict saved as safetensors.
 ///
 /// Names are those of `torch.nn.Sequential` (`0.weight`, `0.bias`, `2.weight`, …), all of them
-/// with the same prefix (`model.`, `net.0.`) or none. F64, F32, F16 and BF16 are accepted. All
-/// mismatches are listed in one error.
-pub fn import_state_dict(path: &Path, spec: &NetworkSpec) -> Result<Vec<f64>> {
-    read_state_dict(&TensorFile::open(path)?, spec)
+/// with the same prefix (`model.`, `net.0.`) or none; or any others (`fc1.weight`): then tensors are
+/// matched with layers by their shapes, and by the numbers in their names where several layers have the same
+/// shapes. Where that does not decide it, nothing is guessed. Running means and variances of batch
+/// normalisations become part of the factors and shifts of scale layers.
+/// F64, F32, F16 and BF16 are accepted. All mismatches are listed in one error.
+pub fn import_state_dict(path: &Path, spec: &NetworkSpec) -> Result<ImportedWeights> {
+    let file = TensorFile::open(path)?;
+    let by_name = match read_state_dict(&file, spec) {
+        Err(problems @ Error::Tensors { .. }) => problems,
+        other => return other.map(|theta| ImportedWeights { theta, notes: Vec::new() }),
+    };
+    let network = crate::spec::network(file.name(), spec)?;
+    let there = file.list()?;
+    let names: Vec<&str> = there.keys().map(String::as_str).collect();
+    let prefix = prefix_of(&names, network.parameters());
+    let found = network.parameters().iter().filter(|p| there.contains_key(&format!("{prefix}{}", p.name)));
+    // Where most names are right they say best what is wrong.
+    let right = 2 * found.count() > network.parameters().len();
+    match matching::by_shape(&file, spec, &network) {
+        Err(Error::Tensors { .. }) if right => Err(by_name),
+        matched => matched,
+    }
 }
 
-/// As [`import_state_dict`], from a file already in memory.
+/// Reads the weights of a network from a file in memory whose names are those of `torch.nn.Sequential`.
 pub fn read_state_dict(file: &TensorFile, spec: &NetworkSpec) -> Result<Vec<f64>> {
     let network = crate::spec::network(file.name(), spec)?;
     let there = file.list()?;

@@ -49,10 +49,20 @@ pub struct TensorFile {
     bytes: Vec<u8>,
 }
 
+/// Whether bytes are what `torch.save` writes: an archive, or a pickle of protocol 2 and above before version 1.6.
+/// Safetensors begin with the length of their header, whose eighth byte is 0.
+fn is_pickle(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04")
+        || (bytes.starts_with(b"\x80") && bytes.get(7).is_some_and(|byte| *byte != 0))
+}
+
 impl TensorFile {
     /// Reads a whole file of any program. If riemla wrote it, its checksum must be right.
     pub fn open(path: &Path) -> Result<Self> {
         let (file, bytes) = (name(path), read_file(path)?);
+        if is_pickle(&bytes) {
+            return Err(Error::Pickle { file });
+        }
         if checksum::tensors_are_whole(&bytes) == Some(false) {
             let remedy = "copy it again; if another program changed it, remove `checksum` from its metadata";
             checksum::check_tensors(&file, &bytes, remedy)?;
@@ -91,7 +101,7 @@ impl TensorFile {
         let tensors = self.parse()?;
         let Ok(view) = tensors.tensor(name) else {
             let there = tensors.names().join(", ");
-            let problems = vec![format!("`{name}` is missing (there are: {there})")];
+            let problems = vec![format!("`{name}` is missing (the file has: {there})")];
             return Err(Error::Tensors { file: self.file.clone(), problems });
         };
         let values = numbers(view.dtype(), view.data()).ok_or_else(|| Error::Dtype {
@@ -109,7 +119,7 @@ impl TensorFile {
         let problem = if tensor.dims != dims {
             format!("`{name}` has shape {:?}, expected {dims:?}", tensor.dims)
         } else if let Some(k) = tensor.values.iter().position(|value| !value.is_finite()) {
-            format!("`{name}` holds {} at flat index {k}", tensor.values[k])
+            format!("`{name}` contains {} at flat index {k}", tensor.values[k])
         } else {
             return Ok(tensor.values);
         };

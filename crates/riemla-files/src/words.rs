@@ -17,9 +17,24 @@ pub fn some(names: &[String], most: usize) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// What can be imported, as the end of a message.
-pub fn supported_are(supported: &str) -> String {
-    if supported.is_empty() { String::new() } else { format!(". What can be imported: {supported}") }
+/// One line: as many problems as have room, then the number of those left out.
+pub fn few(problems: &[String]) -> String {
+    const ROOM: usize = 200;
+    let mut length = 0;
+    let fits = |problem: &&String| {
+        length += problem.chars().count();
+        length <= ROOM
+    };
+    let shown = problems.iter().take_while(fits).count().max(1);
+    let first: Vec<&str> = problems.iter().take(shown).map(String::as_str).collect();
+    let more = problems.len().saturating_sub(shown);
+    let rest = if more == 0 { String::new() } else { format!("; and {more} more") };
+    format!("  {}{rest}", first.join("; "))
+}
+
+/// The name of a file with another ending.
+pub fn as_safetensors(file: &str) -> String {
+    std::path::Path::new(file).with_extension("safetensors").display().to_string()
 }
 
 /// What to do about an error of the system, as the end of a message.
@@ -30,7 +45,7 @@ pub fn advice(error: &std::io::Error) -> &'static str {
         std::io::ErrorKind::StorageFull
         | std::io::ErrorKind::FileTooLarge
         | std::io::ErrorKind::QuotaExceeded => {
-            "; free some space, then the same command goes on: nothing that was finished is lost"
+            "; free some space and run the same command again: it continues, and no finished work is lost"
         }
         _ => "",
     }

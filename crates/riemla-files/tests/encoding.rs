@@ -131,7 +131,7 @@ fn the_rarest_of_many_categories_share_an_input() {
     let found = encoding.inputs(&table, &mut tally).unwrap();
     let ones: Vec<usize> = (0..found.len()).filter(|i| found[*i] == 1.0).collect();
     assert_eq!(ones, [0, MOST_CATEGORIES + 99, 2 * MOST_CATEGORIES + 99]);
-    assert!(tally.notes()[0].contains("2 unknown values taken as other"), "{:?}", tally.notes());
+    assert!(tally.notes()[0].contains("2 unknown values treated as other"), "{:?}", tally.notes());
 }
 
 /// Twenty rows of numbers, one of which is replaced.

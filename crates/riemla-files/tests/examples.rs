@@ -20,5 +20,5 @@ fn a_density_of_ones_own_is_drawn_stored_and_resumed() {
     assert_eq!((more.len(), &more[..8]), (30, &few[..]));
     assert_eq!(sample(&folder.path().join("other.log"), 1, 30).unwrap(), more);
     let error = sample(&log, 2, 8).unwrap_err().to_string();
-    assert!(error.contains("seed is 1 there, but 2 now"), "{error}");
+    assert!(error.contains("seed was 1, but is 2 now"), "{error}");
 }

@@ -62,9 +62,9 @@ fn table(outcomes: &[Outcome]) -> String {
         "# Reliability of the readers\n\n\
          Written by `RIEMLA_FUZZ_CASES=1000000 cargo test --release -p riemla-files --test fuzz -- --ignored`;\n\
          do not edit.\n\n\
-         Every reader was given damaged files: valid ones with flipped bits, false lengths, pieces cut out,\n\
-         repeated and mixed, inserted tokens, or noise. Checksums were made to fit again in half of the\n\
-         cases, so that the damage behind them is seen; in the other half all damage is refused as such.\n\
+         Every reader was given damaged files: valid ones with flipped bits, false lengths, parts removed,\n\
+         repeated and mixed, inserted tokens, or noise. In half of the cases checksums were recomputed, so\n\
+         that the reader sees the damage; in the other half all damage is refused by the checksum.\n\
          The cases are the same in every run; a short run is part of the tests.\n\n\
          | reader | inputs | still valid | panics | most memory for one input | seconds |\n\
          |---|---:|---:|---:|---:|---:|\n",
@@ -75,9 +75,9 @@ fn table(outcomes: &[Outcome]) -> String {
     }
     let _ = writeln!(
         text,
-        "\nValid files have less than 10 kB; readers of tables were told to take 1 MiB at most (4 GiB unless\n\
-         told). More than {} MiB for one input fails the run. Endless loops would show as a run that does not\n\
-         end. Seconds are those of the clock, beside whatever else the machine did.",
+        "\nValid files have less than 10 kB; readers of tables were limited to 1 MiB (default: 4 GiB). More than\n\
+         {} MiB for one input fails the run. An endless loop would show as a run that does not end. Seconds are\n\
+         wall-clock seconds on a machine with other work.",
         MEMORY >> 20
     );
     text

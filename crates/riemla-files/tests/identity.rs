@@ -27,38 +27,35 @@ fn a_log_and_a_set_name_everything_that_has_changed() {
     let config = |config: PosteriorConfig| RunInfo { config: config.into(), ..run() };
     let batch = Some(BatchPlan { size: 8, stratified: true });
     let cases = [
-        (RunInfo { seed: 6, ..run() }, "seed is 5 there, but 6 now"),
+        (RunInfo { seed: 6, ..run() }, "seed was 5, but is 6 now"),
         (
             config(PosteriorConfig { strength: Strength::Fixed(0.5), ..paper.clone() }),
-            "config.strength.fixed is 1.0",
+            "config.strength.fixed was 1.0",
         ),
-        (config(PosteriorConfig { strength: Strength::virial(), ..paper.clone() }), "config.strength is"),
+        (config(PosteriorConfig { strength: Strength::virial(), ..paper.clone() }), "config.strength was"),
         (
             config(PosteriorConfig { metric: MetricChoice::Preconditioned, ..paper.clone() }),
-            "config.metric is",
+            "config.metric was",
         ),
-        (config(PosteriorConfig { batch, ..paper.clone() }), "config.batch is null there"),
-        (
-            config(PosteriorConfig { method: Method::LinRiemLa, ..paper }),
-            "config.method is \"riem-la\" there",
-        ),
+        (config(PosteriorConfig { batch, ..paper.clone() }), "config.batch was null"),
+        (config(PosteriorConfig { method: Method::LinRiemLa, ..paper }), "config.method was \"riem-la\""),
         (
             of(Origin { riemla_version: "0.0.9".into(), ..origin() }),
-            "riemla_version is \"0.1.0\" there, but \"0.0.9\"",
+            "riemla_version was \"0.1.0\", but is \"0.0.9\"",
         ),
         (of(Origin { network: other(), ..origin() }), "the layers of the network differ"),
         (of(Origin { weights: other(), ..origin() }), "the trained weights differ"),
         (of(Origin { gaussian: other(), ..origin() }), "the curvatures of the Laplace approximation differ"),
         (
             of(Origin { prior_precision: vec![0.2], ..origin() }),
-            "prior_precision is [0.1] there, but [0.2] now",
+            "prior_precision was [0.1], but is [0.2] now",
         ),
         (
             of(Origin { likelihood: Some(Likelihood::Gaussian { sigma_noise: 0.7 }), ..origin() }),
-            "sigma_noise is 0.5 there, but 0.7 now",
+            "sigma_noise was 0.5, but is 0.7 now",
         ),
-        (of(Origin { uncertain_weights: vec![[1, DIM]], ..origin() }), "uncertain_weights is [[0,3]] there"),
-        (data(FittedTo { rows: 29, ..fitted_to() }), "data.rows is 30 there, but 29 now"),
+        (of(Origin { uncertain_weights: vec![[1, DIM]], ..origin() }), "uncertain_weights was [[0,3]]"),
+        (data(FittedTo { rows: 29, ..fitted_to() }), "data.rows was 30, but is 29 now"),
         (data(FittedTo { data: other(), ..fitted_to() }), "the values of the training data differ"),
         (data(FittedTo { held_out: None, ..fitted_to() }), "the values of the held-out data differ"),
     ];

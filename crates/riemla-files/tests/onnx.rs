@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use riemla::nn::{Network, NetworkSpec, Shape, Trace, pack, unpack};
 use riemla::objective::Likelihood;
+use riemla_files::tensors::{TensorRef, write_tensors};
 use riemla_files::{ImportedNetwork, import_onnx, import_state_dict, read_model_spec};
 
 fn directory() -> PathBuf {
@@ -72,7 +73,7 @@ fn exports_of_pytorch_give_its_outputs() {
                 (network, theta)
             } else {
                 let spec = read_model_spec(&directory().join(format!("{name}.toml"))).unwrap().network;
-                let theta = import_state_dict(&path, &spec).unwrap();
+                let theta = import_state_dict(&path, &spec).unwrap().theta;
                 (spec, theta)
             };
             assert_close(&outputs(&spec, &theta, &case.inputs), &case.outputs, file);
@@ -83,10 +84,96 @@ fn exports_of_pytorch_give_its_outputs() {
 }
 
 #[test]
+fn branches_and_normalisations_of_pytorch_give_its_outputs() {
+    let cases = cases("cases_branches.json").cases;
+    let mut imported = 0;
+    for (name, case) in &cases {
+        for file in case.files.iter().filter(|file| file.ends_with(".onnx")) {
+            let found = import_onnx(&directory().join(file)).unwrap_or_else(|error| panic!("{error}"));
+            assert_close(&outputs(&found.network, &found.theta, &case.inputs), &case.outputs, file);
+            let text = serde_json::to_string(&found.network).unwrap();
+            let branches = matches!(name.as_str(), "norms" | "resnet" | "preactivation");
+            assert_eq!(text.contains("residual"), branches, "{file}: {text}");
+            assert_eq!(text.contains("scale"), name == "preactivation", "{file}: {text}");
+            // Two normalisations with factors, one without.
+            let norms = |affine: bool| text.matches(&format!("\"affine\":{affine}")).count();
+            assert_eq!([norms(true), norms(false)], if name == "norms" { [2, 1] } else { [0, 0] }, "{file}");
+            imported += 1;
+        }
+    }
+    assert_eq!(imported, 10);
+}
+
+#[test]
+fn state_dicts_with_any_names_give_the_outputs_of_pytorch() {
+    let cases = cases("cases_branches.json").cases;
+    for name in ["named", "norms", "resnet"] {
+        let case = &cases[name];
+        let spec = read_model_spec(&directory().join(format!("{name}.toml"))).unwrap().network;
+        let file = directory().join(format!("{name}.safetensors"));
+        let found = import_state_dict(&file, &spec).unwrap_or_else(|error| panic!("{error}"));
+        assert_close(&outputs(&spec, &found.theta, &case.inputs), &case.outputs, name);
+        let notes = found.notes.join("; ");
+        assert_eq!(notes.contains("batch normalisations"), name == "resnet", "{notes}");
+        if name == "named" {
+            // Numbers are counted, not spelled: 2 comes before 10.
+            assert!(notes.contains("fc1 → 0, fc2 → 2, fc10 → 4, out → 6"), "{notes}");
+        }
+    }
+}
+
+#[test]
+fn names_that_do_not_say_the_order_are_not_guessed() {
+    let spec = read_model_spec(&directory().join("named.toml")).unwrap().network;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("net.safetensors");
+    let write = |names: [&str; 4]| {
+        let shapes = [[4, 3], [4, 4], [4, 4], [2, 4]];
+        let values: Vec<Vec<f64>> = shapes.iter().map(|[a, b]| vec![0.5; a * b]).collect();
+        let bias = [0.25; 4];
+        let mut tensors = Vec::new();
+        for ((name, dims), values) in names.iter().zip(shapes).zip(&values) {
+            tensors.push(TensorRef::new(format!("{name}.weight"), dims.to_vec(), values));
+            if dims[0] == 4 {
+                tensors.push(TensorRef::new(format!("{name}.bias"), vec![4], &bias));
+            }
+        }
+        write_tensors(&path, &tensors).unwrap();
+        import_state_dict(&path, &spec)
+    };
+    assert!(write(["first", "block.3", "block.7", "last"]).is_ok());
+    let error = write(["first", "encoder", "decoder", "last"]).unwrap_err().to_string();
+    for words in ["`decoder` and `encoder` have the same shapes", "save_file("] {
+        assert!(error.contains(words), "{error}");
+    }
+    assert_eq!(error.lines().count(), 3, "{error}");
+    // Too many of one kind, and none of another.
+    let small = NetworkSpec::mlp(&[3, 4, 2], riemla::nn::Activation::Tanh);
+    let error = import_state_dict(&path, &small).unwrap_err();
+    let riemla_files::Error::Tensors { problems, .. } = &error else { panic!("{error}") };
+    assert!(problems.iter().any(|p| p.contains("the network has 0 layers of these shapes")), "{problems:?}");
+    assert!(problems.iter().any(|p| p.contains("nothing has the shapes of layer 2")), "{problems:?}");
+}
+
+#[test]
+fn pickles_are_refused_with_the_way_to_convert_them() {
+    let spec = read_model_spec(&directory().join("named.toml")).unwrap().network;
+    let error = import_state_dict(&directory().join("named.pt"), &spec).unwrap_err().to_string();
+    assert_eq!(error.lines().count(), 3, "{error}");
+    for words in ["pickle", "from safetensors.torch import save_file", "named.safetensors\")"] {
+        assert!(error.contains(words), "{error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let old = folder.path().join("old.pth");
+    std::fs::write(&old, b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.").unwrap();
+    assert!(import_state_dict(&old, &spec).unwrap_err().to_string().contains("pickle"));
+}
+
+#[test]
 fn onnx_and_state_dict_give_the_same_network() {
     for name in ["mlp", "cnn"] {
         let spec = read_model_spec(&directory().join(format!("{name}.toml"))).unwrap().network;
-        let theta = import_state_dict(&directory().join(format!("{name}.safetensors")), &spec).unwrap();
+        let theta = import_state_dict(&directory().join(format!("{name}.safetensors")), &spec).unwrap().theta;
         let imported = import_onnx(&directory().join(format!("script_{name}_11.onnx"))).unwrap();
         assert_eq!((imported.network, imported.theta), (spec, theta));
     }

@@ -42,7 +42,7 @@ fn missing_values_keep_their_places_and_other_types_are_named() {
     assert!(matches!(table.numbers("a"), Err(Error::Cell { line: 3, .. })));
     assert_eq!(table.column("kind").unwrap().missing(), 0);
     let error = read("times.parquet").unwrap_err().to_string();
-    assert!(error.contains("column `when` holds times"), "{error}");
+    assert!(error.contains("column `when` contains times"), "{error}");
 }
 
 #[test]

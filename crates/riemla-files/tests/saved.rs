@@ -114,7 +114,7 @@ fn state_dicts_of_any_float_type_and_prefix_are_imported() {
     let bias = TensorView::new(Dtype::BF16, vec![1], &brain).unwrap();
     let named = [("model.net.0.weight", weight.clone()), ("model.net.0.bias", bias.clone())];
     fs::write(&path, safetensors::serialize(named, None).unwrap()).unwrap();
-    assert_eq!(import_state_dict(&path, &spec).unwrap(), [1.0, -2.0, 3.0]);
+    assert_eq!(import_state_dict(&path, &spec).unwrap().theta, [1.0, -2.0, 3.0]);
 
     let integers = [0; 4];
     let integer = TensorView::new(Dtype::I32, vec![1], &integers).unwrap();

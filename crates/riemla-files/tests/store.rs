@@ -105,8 +105,8 @@ fn another_run_is_refused_in_words() {
     let other = RunInfo { seed: 6, config: stronger.into(), ..run() };
     let error = SampleStore::open(&path, &other).unwrap_err();
     assert!(matches!(error, Error::Mismatch { .. }));
-    assert!(error.to_string().contains("seed is 5 there, but 6 now"), "{error}");
-    assert!(error.to_string().contains("config.strength.fixed is 1.0 there, but 0.5 now"), "{error}");
+    assert!(error.to_string().contains("seed was 5, but is 6 now"), "{error}");
+    assert!(error.to_string().contains("config.strength.fixed was 1.0, but is 0.5 now"), "{error}");
     let refitted = Origin { weights: Digest::of_numbers([&[0.25; DIM][..]]), ..run().depends_on };
     let refitted = RunInfo { depends_on: refitted, ..run() };
     assert!(matches!(SampleStore::open(&path, &refitted), Err(Error::Mismatch { .. })));

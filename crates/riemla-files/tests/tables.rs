@@ -203,5 +203,5 @@ fn columns_that_are_not_wanted_may_hold_anything() {
     // What is there is listed, whatever was asked for.
     let Err(absent) = reader().only(&["z".into()], &["id".into()]) else { panic!("z is not there") };
     let message = absent.to_string();
-    assert!(message.contains("missing column `z`, `id`; columns there: `x`, `note`, `y`"), "{message}");
+    assert!(message.contains("missing column `z`, `id`; its columns are: `x`, `note`, `y`"), "{message}");
 }

@@ -12,7 +12,7 @@ use riemla_cli::failure;
 
 const AFTER_HELP: &str = "\
 Examples:
-  riemla-paper reproduce list      what there is, and what it takes
+  riemla-paper reproduce list      all experiments, with their time and memory
   riemla-paper data list           the data sets, their origins and licences
 
 Exit codes are those of `riemla`: 0 success, 1 failure, 2 mistake in the arguments, 130 interrupted.";

@@ -123,7 +123,7 @@ fn what_goes_wrong_leaves_nothing_and_is_explained() {
         format!("http://{}", listener.local_addr().expect("an address"))
     };
     for (mirror, words) in [
-        (cut, "the connection broke"),
+        (cut, "the connection was lost"),
         (other, "not 5891b5b5"),
         (absent, "404"),
         (nobody, "check the network"),

@@ -31,7 +31,7 @@ fn fits_and_strengths_of_experiments_have_a_key() {
     fs::copy(scratch.join("s/fits/pinwheel/seed-1.json"), scratch.join("r/fits/pinwheel/seed-0.json"))
         .expect("copies");
     let message = scratch.fails(&format!("{run} 3 --resume -q"));
-    assert!(message.contains("seed is 1 there, but 0 now"), "{message}");
+    assert!(message.contains("seed was 1, but is 0 now"), "{message}");
     scratch.write("r/fits/pinwheel/seed-0.json", own);
     scratch.ok(&format!("{run} 3 --resume -q"));
 }

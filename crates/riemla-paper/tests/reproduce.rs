@@ -184,7 +184,7 @@ fn ctrl_c_reports_what_is_there_and_the_report_can_be_made_again() {
     let ended = child.wait_with_output().expect("it ends");
     assert_eq!(ended.status.code(), Some(130), "{}", text(&ended.stderr));
     let html = fs::read_to_string(out.join("report.html")).expect("a report");
-    assert!(html.contains("Not all draws are there: pinwheel, seed 0, prior optimized, paper, riem-la"));
+    assert!(html.contains("Some draws are missing: pinwheel, seed 0, prior optimized, paper, riem-la"));
     let records = fs::read_to_string(out.join("runs.jsonl")).expect("records");
     assert!(records.lines().count() >= 4, "map, la, lin-la and what there is of riem-la");
     // The report again, from what is saved.
@@ -305,8 +305,8 @@ fn lists_and_mistakes() {
         (&["reproduce"], 2, "EXPERIMENT"),
         (&["reproduce", "report"], 1, "takes one directory"),
         (&["reproduce", "report", "no/such/directory"], 1, "no results"),
-        (&["reproduce", "list", "banana"], 1, "no further words"),
-        (&["reproduce", "truth", "--preset", "paper"], 1, "no --prior and --preset"),
+        (&["reproduce", "list", "banana"], 1, "no further arguments"),
+        (&["reproduce", "truth", "--preset", "paper"], 1, "leave out --prior and --preset"),
         (&["reproduce", "truth", "--samples", "1"], 1, "at least 2"),
         (&["data", "fetch", "imagenet"], 1, "fashion_mnist"),
         (&["data", "fetch"], 2, "NAME"),
@@ -330,7 +330,7 @@ fn an_experiment_without_its_data_says_what_to_do() {
     let mut command = riemla(&["reproduce", "mnist", "--quick"]);
     command.arg("--data-dir").arg(scratch.0.join("empty")).arg("--out").arg(scratch.0.join("again"));
     let message = text(&output(command).stderr);
-    assert!(message.contains("Done but for 1 failure after"), "{message}");
+    assert!(message.contains("Done, with 1 failure, after"), "{message}");
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn a_wrong_download_and_no_network_leave_nothing() {
     let scratch = Scratch::new("fetch");
     let nobody = "http://127.0.0.1:9".to_string();
     for (mirror, words) in
-        [(serve(b"not an image".to_vec()), "nothing was kept"), (nobody, "check the network")]
+        [(serve(b"not an image".to_vec()), "it was not kept"), (nobody, "check the network")]
     {
         let mut command = riemla(&["data", "fetch", "kmnist", "--quiet"]);
         command.env("RIEMLA_DATA_MIRROR", &mirror).arg("--data-dir").arg(scratch.0.join("new"));

@@ -48,7 +48,7 @@ fn maps(noise: &mut Noise) -> Result<Section, PlotError> {
     let map = |(name, doubt): (&str, f64)| {
         let grid = Grid::from_fn(100, 100, (-2.5, 2.5), (-2.0, 2.0), |x, y| probability(x, y, doubt))?;
         let map = ConfidenceMap::binary(name, grid).data(data.clone()).color_bar(None).contours(&[0.1, 0.9]);
-        Ok((map.to_svg(), format!("Doubt {doubt} far from the data.")))
+        Ok((map.to_svg(), format!("Uncertainty {doubt} far from the data.")))
     };
     let figures = names.zip(doubts).map(map).collect::<Result<Vec<_>, PlotError>>()?;
     let intro = "Binary maps share one colour bar; the line is the decision boundary.";

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MethodName {
+    /// No inputs at all: the frequencies of the classes, or mean and variance of the training targets.
+    Constant,
     /// The trained weights.
     Map,
     /// The trained weights, their outputs divided by a temperature.
@@ -20,6 +22,8 @@ pub enum MethodName {
     La,
     /// Laplace approximation, linearised predictions.
     LinLa,
+    /// The same in closed form, without draws: Gaussian outputs, and for classes the probit approximation.
+    LinLaProbit,
     /// Riemannian Laplace approximation.
     RiemLa,
     /// The same with a fresh batch of the data per draw.
@@ -38,11 +42,13 @@ pub enum MethodName {
 
 impl MethodName {
     /// All, in the order of tables.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
+        Self::Constant,
         Self::Map,
         Self::MapTemperature,
         Self::La,
         Self::LinLa,
+        Self::LinLaProbit,
         Self::RiemLa,
         Self::RiemLaBatches,
         Self::LinRiemLa,
@@ -60,10 +66,12 @@ impl MethodName {
     /// The name used everywhere.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Constant => "constant",
             Self::Map => "map",
             Self::MapTemperature => "map-temperature",
             Self::La => "la",
             Self::LinLa => "lin-la",
+            Self::LinLaProbit => "lin-la-probit",
             Self::RiemLa => "riem-la",
             Self::RiemLaBatches => "riem-la-batches",
             Self::LinRiemLa => "lin-riem-la",
@@ -82,7 +90,12 @@ impl MethodName {
             Self::LinLa => Some(Method::LinLa),
             Self::RiemLa | Self::RiemLaBatches => Some(Method::RiemLa),
             Self::LinRiemLa | Self::LinRiemLaBatches => Some(Method::LinRiemLa),
-            Self::MapTemperature | Self::Nuts | Self::Swag | Self::Ensemble => None,
+            Self::Constant
+            | Self::MapTemperature
+            | Self::LinLaProbit
+            | Self::Nuts
+            | Self::Swag
+            | Self::Ensemble => None,
         }
     }
 
@@ -147,7 +160,7 @@ impl FromStr for MethodName {
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|method| method.name() == text);
         let known = || Self::ALL.map(Self::name).join(", ");
-        found.ok_or_else(|| format!("there is no method {text}; there are {}", known()))
+        found.ok_or_else(|| format!("unknown method {text}; the methods are {}", known()))
     }
 }
 

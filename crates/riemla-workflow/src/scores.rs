@@ -3,7 +3,7 @@
 //! Accuracies and calibration errors are shares of 1, Brier scores are summed over the classes. Tables of
 //! other units (the paper's: per cent, per class) convert when they are written.
 
-use riemla::data::Targets;
+use riemla::data::{Dataset, Targets};
 use riemla::predict::{ClassPrediction, Prediction, RegressionPrediction};
 use riemla::score::{self, Bootstrap, Interval, ReliabilityBin, normal_quantile, take_rows};
 use riemla_files::encoding::Scale;
@@ -36,13 +36,13 @@ const CLASS_SCORES: [ScoreKind; 5] = [
     ScoreKind {
         name: "accuracy",
         better: Better::Higher,
-        meaning: "share of rows predicted right",
+        meaning: "share of correct predictions",
         of: Rule::Classes(|p, classes, labels, _| score::accuracy(p, classes, labels)),
     },
     ScoreKind {
         name: "nll",
         better: Better::Lower,
-        meaning: "mean −log of the probability given to the truth",
+        meaning: "mean −log of the probability of the true class",
         of: Rule::Classes(|p, classes, labels, _| score::nll(p, classes, labels)),
     },
     ScoreKind {
@@ -75,19 +75,19 @@ const VALUE_SCORES: [ScoreKind; 4] = [
     ScoreKind {
         name: "nlpd",
         better: Better::Lower,
-        meaning: "mean −log of the predicted density at the truth",
+        meaning: "mean −log of the predicted density at the true value",
         of: Rule::Values(score::nlpd),
     },
     ScoreKind {
         name: "crps",
         better: Better::Lower,
-        meaning: "distance of the predicted distribution from the truth",
+        meaning: "distance of the predicted distribution from the true value",
         of: Rule::Values(score::crps),
     },
     ScoreKind {
         name: "coverage95",
         better: Better::Neither,
-        meaning: "share of truths inside the 95 % interval: 0.95 is right",
+        meaning: "share of true values inside the 95 % interval; ideal: 0.95",
         of: Rule::Values(|mean, variance, values| Ok(coverage(mean, variance, values, 0.95))),
     },
 ];
@@ -186,7 +186,11 @@ impl Scorer {
 }
 
 fn unfit() -> riemla::Error {
-    riemla::Error::shape("targets", "of the kind that is predicted", "another kind")
+    riemla::Error::shape(
+        "targets",
+        "classes for predicted classes, numbers for predicted numbers",
+        "the other kind",
+    )
 }
 
 /// The rows of a prediction that scores look at.
@@ -238,6 +242,55 @@ pub fn coverage(means: &[f64], variances: &[f64], values: &[f64], level: f64) ->
     inside.count() as f64 / values.len().max(1) as f64
 }
 
+/// The prediction of the training targets alone, the same for every row: frequencies of the classes, of which there are
+/// `outputs` (one that training has not seen gets a share of one row), or mean and variance.
+pub fn constant(train: &Dataset, outputs: usize, rows: usize) -> Prediction {
+    match train.targets() {
+        Targets::Classes(labels) => {
+            let mut shares = vec![1.0 / outputs as f64; outputs];
+            labels.iter().for_each(|&label| shares[label] += 1.0);
+            shares.iter_mut().for_each(|share| *share /= labels.len() as f64 + 1.0);
+            Prediction::Classes(ClassPrediction {
+                classes: outputs,
+                probabilities: shares.repeat(rows),
+                entropy: Vec::new(),
+                aleatoric: None,
+                epistemic: None,
+            })
+        }
+        Targets::Values { values, outputs } => {
+            let n = train.len() as f64;
+            let column = |j: usize| values.iter().skip(j).step_by(*outputs);
+            let means: Vec<f64> = (0..*outputs).map(|j| column(j).sum::<f64>() / n).collect();
+            let variance = |j: usize| column(j).map(|y| (y - means[j]).powi(2)).sum::<f64>() / n;
+            let variances: Vec<f64> = (0..*outputs).map(variance).collect();
+            Prediction::Values(RegressionPrediction {
+                outputs: *outputs,
+                mean: means.repeat(rows),
+                epistemic_variance: vec![0.0; outputs * rows],
+                aleatoric_variance: variances.repeat(rows),
+            })
+        }
+    }
+}
+
+/// The loss of every row: 1 for a wrong class and 0 for the right one, or the squared error, summed over outputs.
+pub fn losses(prediction: &Prediction, targets: &Targets) -> riemla::Result<Vec<f64>> {
+    match (prediction, targets) {
+        (Prediction::Classes(p), Targets::Classes(labels)) => {
+            let rows = p.probabilities.chunks_exact(p.classes).zip(labels);
+            Ok(rows.map(|(row, label)| f64::from(score::top_class(row) != *label)).collect())
+        }
+        (Prediction::Values(p), Targets::Values { values, outputs }) => {
+            let squares = |(mean, value): (&[f64], &[f64])| {
+                mean.iter().zip(value).map(|(mean, value)| (mean - value).powi(2)).sum()
+            };
+            Ok(p.mean.chunks_exact(*outputs).zip(values.chunks_exact(*outputs)).map(squares).collect())
+        }
+        _ => Err(unfit()),
+    }
+}
+
 /// How unsure a prediction is of every row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Doubts {
@@ -260,7 +313,7 @@ impl Doubts {
         })
     }
 
-    /// How well the rows of `other` are told from these, by name: the areas under the ROC curves.
+    /// How well the rows of `other` are distinguished from these, by name: the areas under the ROC curves.
     pub fn areas(&self, other: &Self) -> riemla::Result<Vec<(&'static str, f64)>> {
         let mut areas = vec![("auroc", score::auroc(&other.confidence, &self.confidence)?)];
         if let (Some(own), Some(other)) = (&self.entropy, &other.entropy) {
@@ -303,7 +356,7 @@ mod tests {
         }
         assert_eq!(proper(&targets).name, "nll");
         let numbers = Targets::Values { values: vec![0.0; 4], outputs: 1 };
-        assert!(Scorer::default().all(&prediction, &numbers).is_err(), "another kind");
+        assert!(Scorer::default().all(&prediction, &numbers).is_err(), "the other kind");
     }
 
     #[test]

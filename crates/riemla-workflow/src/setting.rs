@@ -146,13 +146,13 @@ impl FromStr for Setting {
             None => (text.to_string(), None),
         };
         let Some(kind) = KINDS.iter().position(|(name, _)| *name == word) else {
-            return Err(format!("there is no setting {text}; {KNOWN}"));
+            return Err(format!("unknown setting {text}; {KNOWN}"));
         };
         let Some(number) = number else { return Ok(Self { kind, number: 0 }) };
         let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
         // Adding 0 turns −0 into 0, which it is not told from by its name.
         let value = value.map(|value| Self { kind, number: (value + 0.0).to_bits() });
-        value.ok_or_else(|| format!("setting {text}: `{number}` is no number of at least 0"))
+        value.ok_or_else(|| format!("setting {text}: `{number}` is not a number of at least 0"))
     }
 }
 
@@ -224,8 +224,8 @@ impl FromStr for Entry {
         };
         match setting.filter(|setting| !fits(*setting)) {
             Some(setting) => Err(format!(
-                "{text}: {method} has no setting {setting}; geodesics have settings as in `riem-la virial`, swag a \
-                 learning rate as in `swag rate=0.1`"
+                "{text}: {method} has no setting {setting}; methods with geodesics take a setting, as in \
+                 `riem-la virial`, and swag a learning rate, as in `swag rate=0.1`"
             )),
             None => Ok(Self { method, setting }),
         }

@@ -1,5 +1,5 @@
 //! The strength of a metric, searched for once and kept in a file: a resumed run does not search again, and
-//! a search that was killed goes on after its last trial.
+//! an interrupted search continues after its last trial.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -49,7 +49,7 @@ struct OfRun<T> {
     value: T,
 }
 
-/// What is kept of a search while it goes on.
+/// The finished trials of a search, during the search.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Unfinished {
     seconds: f64,
@@ -82,7 +82,7 @@ impl From<&KeptTrial> for Trial {
     }
 }
 
-/// What a search may use while it goes on.
+/// What a search uses: stop flag, progress, number of draws.
 #[derive(Clone, Copy)]
 pub struct SettleControl<'a> {
     /// Once set, the search is given up.
@@ -187,9 +187,11 @@ fn estimate(seconds: f64, pilots: usize, draws: u64) -> String {
     let search = in_words(seconds * USUAL_TRIALS);
     let draws = match pilots {
         0 => String::new(),
-        pilots => format!(", then {draws} draws about {}", in_words(seconds / pilots as f64 * draws as f64)),
+        pilots => {
+            format!(", then about {} for {draws} draws", in_words(seconds / pilots as f64 * draws as f64))
+        }
     };
-    format!("the search for the strength takes about {search}{draws}")
+    format!("estimated time: about {search} for the search of the strength{draws}")
 }
 
 fn in_words(seconds: f64) -> String {
@@ -212,7 +214,7 @@ fn tried(trial: &Trial) -> (f64, Option<f64>) {
 }
 
 const REMEDY: &str =
-    "remove it and run the same command again: the strength is searched for again, to the same value";
+    "remove it and run the same command again: the search is repeated and finds the same strength";
 
 fn write<T: Serialize>(path: &Path, run: &RunInfo, value: &T) -> riemla_files::Result<()> {
     write_json(path, &OfRun { format_version: FORMAT_VERSION, run: run.clone(), value })

@@ -93,6 +93,7 @@ impl Convolution {
             kernel: (5, 5),
             stride: (1, 1),
             padding: (0, 0),
+            dilation: (1, 1),
         };
         let filled = |len: usize| (0..len).map(|i| (0.37 * i as f64).sin()).collect::<Vec<_>>();
         let (x, y) = (filled(n * geometry.input_len()), filled(n * geometry.output_len()));

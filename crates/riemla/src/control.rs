@@ -59,7 +59,7 @@ impl<'a, E> Control<'a, E> {
         Self { observer: Some(observer), ..self }
     }
 
-    /// The same stop for work of another kind, which nobody observes.
+    /// The same stop for other work, without an observer.
     pub fn quiet<F>(self) -> Control<'a, F> {
         Control { stop: self.stop, observer: None }
     }

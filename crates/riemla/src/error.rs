@@ -80,7 +80,7 @@ pub enum Error {
         remedy: String,
     },
     /// A stop was requested before there was anything to return.
-    #[error("stopped on request before {what}; nothing was changed, run it again to go on")]
+    #[error("stopped on request before {what}; nothing was changed, run it again to continue")]
     Stopped {
         /// What is missing.
         what: String,

@@ -104,6 +104,10 @@ fn losses_and_probes_do_not_allocate() {
     check_both("snelson", || common::snelson().loss(0.5));
     let cnn = models::network(&models::small_cnn());
     check_both("small CNN", || models::loss(&cnn, Likelihood::Categorical, 50, 1.0));
+    for (what, spec) in [("sums", models::residual_mlp()), ("sums of images", models::residual_cnn())] {
+        let network = models::network(&spec);
+        check_both(what, || models::loss(&network, Likelihood::Categorical, 50, 1.0));
+    }
     // 3 blocks of unequal sizes; and matrix products of a size that is no longer small.
     let wide = models::mlp(&[3, 300, 2], Activation::Tanh);
     check_both("several blocks", || models::loss(&wide, Likelihood::Categorical, 250, 1.0));

@@ -108,8 +108,15 @@ fn spec(input: Shape, layers: Vec<LayerSpec>) -> NetworkSpec {
 fn networks() {
     let image = Shape::Image { channels: 1, height: 4, width: 3 };
     let linear = |outputs| LayerSpec::Linear { outputs, bias: true };
-    let conv =
-        |kernel, stride| LayerSpec::Conv2d { channels: 2, kernel, stride, padding: [0, 0], bias: true };
+    let conv = |kernel, stride| LayerSpec::Conv2d {
+        channels: 2,
+        kernel,
+        stride,
+        padding: [0, 0],
+        dilation: [1, 1],
+        groups: 1,
+        bias: true,
+    };
     let pool = |kernel, stride| LayerSpec::MaxPool { kernel, stride };
     let tanh = LayerSpec::Activation { function: Activation::Tanh };
     let two = Shape::Features(2);
@@ -271,7 +278,7 @@ fn huge_logits() -> Result<()> {
     for (sizes, likelihood) in
         [([2, 3, 2], Likelihood::Categorical), ([2, 3, 1], Likelihood::Bernoulli), ([2, 3, 1], GAUSSIAN)]
     {
-        let network = mlp(&sizes, Activation::Softplus);
+        let network = mlp(&sizes, Activation::SOFTPLUS);
         let loss = || loss(&network, likelihood, 10, 1.0);
         for size in [1e100, 1e200, 1e300] {
             let theta: Vec<f64> = network.initialize(1).iter().map(|t| size * t.signum()).collect();

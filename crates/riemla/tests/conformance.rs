@@ -2,12 +2,12 @@
 
 mod models;
 
-use models::{GAUSSIAN, data, loss, mlp, network, normals, small_cnn};
+use models::{GAUSSIAN, data, loss, mlp, network, normals, residual_cnn, residual_mlp, small_cnn};
 use riemla::curvature::{
     DiagonalPrecision, FullPrecision, Subset, ggn_diagonal, ggn_full, hessian_diagonal, hessian_full,
 };
 use riemla::geometry::LossMetric;
-use riemla::nn::{Activation, NetworkSpec};
+use riemla::nn::{Activation, LayerSpec, NetworkSpec, Shape, Trace};
 use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, Prior, PriorPrecision, Restricted};
 use riemla::testing::{check_metric, check_precision, check_twice_differentiable};
 
@@ -52,6 +52,35 @@ fn losses_of_every_likelihood() {
 }
 
 #[test]
+fn losses_of_networks_with_branches() {
+    for spec in [residual_mlp(), residual_cnn()] {
+        check_losses(&spec, Likelihood::Categorical, 12, &PriorPrecision::Scalar(0.4));
+        check_losses(&spec, GAUSSIAN, 5, &PriorPrecision::Scalar(0.0));
+    }
+    let layers = network(&residual_mlp()).layer_ranges().len();
+    let per_layer = PriorPrecision::PerLayer((0..layers).map(|l| 0.1 + l as f64).collect());
+    check_losses(&residual_mlp(), GAUSSIAN, 12, &per_layer);
+}
+
+/// Branches by hand: y = W₂(tanh(W₁x + b₁) + x) + b₂, from the parts of the parameters by name.
+#[test]
+fn a_sum_adds_its_branches() {
+    let linear = |outputs| LayerSpec::Linear { outputs, bias: true };
+    let body = vec![linear(2), LayerSpec::Activation { function: Activation::Tanh }];
+    let layers = vec![LayerSpec::Residual { body, shortcut: vec![] }, linear(1)];
+    let network = network(&NetworkSpec { input: Shape::Features(2), layers });
+    let names: Vec<&str> = network.parameters().iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["0.body.0.weight", "0.body.0.bias", "1.weight", "1.bias"]);
+    let theta = normals(1, network.dim());
+    let x = [0.3, -1.1];
+    let mut values = Trace::new(&network, 1);
+    network.forward(&theta, &x, &mut values);
+    let hidden = |o: usize| (theta[2 * o] * x[0] + theta[2 * o + 1] * x[1] + theta[4 + o]).tanh() + x[o];
+    let expected = theta[6] * hidden(0) + theta[7] * hidden(1) + theta[8];
+    assert!((values.output()[0] - expected).abs() < 1e-14, "{:?} {expected}", values.output());
+}
+
+#[test]
 fn losses_of_networks_with_more_inputs_than_any_layer_has_outputs() {
     for sizes in [&[30, 2][..], &[30, 4, 2]] {
         let spec = NetworkSpec::mlp(sizes, Activation::Tanh);
@@ -91,8 +120,10 @@ fn blocks_do_not_change_the_loss() {
 fn precisions_of_networks() {
     for (network, likelihood) in [
         (mlp(&[2, 7, 3], Activation::Tanh), Likelihood::Categorical),
-        (mlp(&[1, 9, 1], Activation::Softplus), GAUSSIAN),
+        (mlp(&[1, 9, 1], Activation::SOFTPLUS), GAUSSIAN),
         (network(&small_cnn()), Likelihood::Categorical),
+        (network(&residual_mlp()), GAUSSIAN),
+        (network(&residual_cnn()), Likelihood::Categorical),
     ] {
         let loss = loss(&network, likelihood, 40, 0.3);
         let theta = network.initialize(1);

@@ -22,7 +22,7 @@ use riemla::train::{Lbfgs, lbfgs};
 fn cases() -> [(Arc<Network>, Likelihood); 4] {
     [
         (mlp(&[2, 4, 3], Activation::Tanh), Likelihood::Categorical),
-        (mlp(&[2, 5, 1], Activation::Softplus), Likelihood::Bernoulli),
+        (mlp(&[2, 5, 1], Activation::SOFTPLUS), Likelihood::Bernoulli),
         (mlp(&[1, 6, 2], Activation::Tanh), GAUSSIAN),
         (models::network(&models::small_cnn()), Likelihood::Categorical),
     ]

@@ -55,7 +55,7 @@ fn cnn_spec() -> impl Strategy<Value = NetworkSpec> {
     (input, 1usize..4, sizes, any::<bool>(), activation(), pool(), 1usize..3).prop_map(
         |((c, height, width), channels, (kernel, stride, padding), bias, function, pool, outputs)| {
             let mut layers = vec![
-                LayerSpec::Conv2d { channels, kernel, stride, padding, bias },
+                LayerSpec::Conv2d { channels, kernel, stride, padding, dilation: [1, 1], groups: 1, bias },
                 LayerSpec::Activation { function },
             ];
             // Strided images can be too small for a window.
@@ -68,8 +68,33 @@ fn cnn_spec() -> impl Strategy<Value = NetworkSpec> {
     )
 }
 
+/// Layers that keep `width` features, sums of branches among them.
+fn same_width(width: usize) -> impl Strategy<Value = LayerSpec> {
+    let linear = any::<bool>().prop_map(move |bias| LayerSpec::Linear { outputs: width, bias });
+    let leaf = prop_oneof![
+        3 => linear,
+        2 => activation().prop_map(|function| LayerSpec::Activation { function }),
+        1 => any::<bool>().prop_map(|affine| LayerSpec::LayerNorm { epsilon: 0.1, affine }),
+        1 => any::<bool>().prop_map(|bias| LayerSpec::Scale { bias }),
+        1 => Just(LayerSpec::Identity),
+    ];
+    leaf.prop_recursive(3, 10, 3, |inner| {
+        (prop::collection::vec(inner.clone(), 1..3), prop::collection::vec(inner, 0..2))
+            .prop_map(|(body, shortcut)| LayerSpec::Residual { body, shortcut })
+    })
+}
+
+fn residual_spec() -> impl Strategy<Value = NetworkSpec> {
+    let layers = (2usize..4)
+        .prop_flat_map(|width| (Just(width), prop::collection::vec(same_width(width), 1..4), 1usize..3));
+    layers.prop_map(|(width, mut layers, outputs)| {
+        layers.push(LayerSpec::Linear { outputs, bias: true });
+        NetworkSpec { input: Shape::Features(width), layers }
+    })
+}
+
 fn spec() -> impl Strategy<Value = NetworkSpec> {
-    prop_oneof![mlp_spec(), cnn_spec()]
+    prop_oneof![mlp_spec(), cnn_spec(), residual_spec()]
 }
 
 /// A likelihood that goes with the number of outputs.
@@ -158,7 +183,8 @@ proptest! {
             prop_assert_eq!(p.range.start, end);
             prop_assert_eq!(p.range.len(), p.dims.iter().product::<usize>());
             let prefix = format!("{}.", p.layer);
-            prop_assert!(p.name.starts_with(&prefix), "{}", p.name);
+            let stack = spec.layers.iter().all(|layer| !matches!(layer, LayerSpec::Residual { .. }));
+            prop_assert!(!stack || p.name.starts_with(&prefix), "{}", p.name);
             end = p.range.end;
         }
         prop_assert_eq!(end, network.dim());

@@ -12,8 +12,8 @@ use riemla::Control;
 use riemla::Error;
 use riemla::curvature::{
     Curvature, CurvatureProduct, KroneckerCurvature, Laplace, LaplaceConfig, LowRankCurvature, Precision,
-    PriorChoice, Structure, Subset, SubsetRanges, empirical_fisher_diagonal, empirical_fisher_full, ggn_full,
-    ggn_vector_product,
+    PriorChoice, Structure, Subset, SubsetRanges, empirical_fisher_diagonal, empirical_fisher_full,
+    for_each_factor, ggn_diagonal, ggn_full, ggn_vector_product,
 };
 use riemla::data::Dataset;
 use riemla::linalg::Matrix;
@@ -68,14 +68,16 @@ fn diagonal_blocks(mut matrix: Matrix, blocks: &[Range<usize>]) -> Matrix {
 fn every_structure_keeps_the_law_of_precisions() {
     for (network, likelihood, layers) in [
         (models::mlp(&[2, 5, 3], Activation::Tanh), Likelihood::Categorical, 2),
-        (models::mlp(&[3, 4, 2], Activation::Softplus), GAUSSIAN, 2),
+        (models::mlp(&[3, 4, 2], Activation::SOFTPLUS), GAUSSIAN, 2),
         (models::network(&models::small_cnn()), Likelihood::Categorical, 3),
+        (models::network(&models::residual_mlp()), GAUSSIAN, 7),
+        (models::network(&models::residual_cnn()), Likelihood::Categorical, 6),
     ] {
         let loss = models::loss(&network, likelihood, 30, 0.3);
         let theta = network.initialize(1);
-        let parts =
-            Subset::Parameters(vec!["0.bias".into(), network.parameters().last().unwrap().name.clone()]);
-        let weights = Subset::Parameters(vec!["0.weight".into()]);
+        let name = |i: usize| network.parameters()[i].name.clone();
+        let parts = Subset::Parameters(vec![name(1), name(network.parameters().len() - 1)]);
+        let weights = Subset::Parameters(vec![name(0)]);
         for subset in [Subset::All, Subset::LastLayer, parts, weights] {
             for (curvature, structure) in OUTER.into_iter().flat_map(|c| STRUCTURES.map(|s| (c, s))) {
                 let mut config = LaplaceConfig { subset: subset.clone(), ..config(curvature, structure) };
@@ -154,12 +156,73 @@ fn products_without_the_matrix_are_those_with_it() {
     }
 }
 
+/// Σ rᵀr over the gradients of every sample and column of S, without any structure.
+fn by_rows(loss: &NetworkLoss, theta: &[f64], ranges: &SubsetRanges) -> Matrix {
+    let k = ranges.len();
+    let mut sum = Matrix::zeros(k, k);
+    for_each_factor(loss, theta, ranges, |n, rows| {
+        for (a, left) in rows.chunks_exact(n).enumerate() {
+            for (b, right) in rows.chunks_exact(n).enumerate() {
+                sum.column_mut(a)[b] += left.iter().zip(right).map(|(l, r)| l * r).sum::<f64>();
+            }
+        }
+    });
+    sum
+}
+
+#[test]
+fn one_linear_layer_gives_the_numbers_of_the_general_path() {
+    let tanh = LayerSpec::Activation { function: Activation::Tanh };
+    let linear = |outputs, bias| LayerSpec::Linear { outputs, bias };
+    // A layer after the last one with weights, and one without a bias below.
+    let bounded = NetworkSpec {
+        input: Shape::Features(3),
+        layers: vec![linear(4, false), tanh.clone(), linear(3, true), tanh],
+    };
+    let named = |names: &[&str]| Subset::Parameters(names.iter().map(ToString::to_string).collect());
+    let cases = [
+        (models::network(&bounded), vec![Subset::LastLayer, named(&["0.weight"]), named(&["2.bias"])]),
+        (models::mlp(&[2, 5, 1], Activation::Tanh), vec![Subset::LastLayer, named(&["0.weight", "0.bias"])]),
+        (models::network(&models::small_cnn()), vec![Subset::LastLayer]),
+    ];
+    for (network, subsets) in cases {
+        let likelihood = if network.outputs() == 1 { GAUSSIAN } else { Likelihood::Categorical };
+        // More samples than a panel has rows, and a scale.
+        let whole = models::loss(&network, likelihood, 1300, 2.0);
+        let loss = whole.on_rows(&(0..700).collect::<Vec<_>>()).unwrap();
+        let theta = network.initialize(4);
+        for subset in subsets {
+            let ranges = subset.ranges(&network).unwrap();
+            let mut expected = by_rows(&loss, &theta, &ranges);
+            riemla::linalg::vector::scale(loss.scale(), expected.as_mut_slice());
+            let found = ggn_full(&loss, &theta, &ranges);
+            assert_close("GGN", found.as_slice(), expected.as_slice(), 1e-12);
+            let entries: Vec<f64> = (0..ranges.len()).map(|i| expected[(i, i)]).collect();
+            assert_close("its diagonal", &ggn_diagonal(&loss, &theta, &ranges), &entries, 1e-12);
+            // The empirical Fisher of all weights takes the general path.
+            let every = empirical_fisher_full(&loss, &theta, &all(&network));
+            let part = |j| ranges.indices().map(move |i| (i, j)).collect::<Vec<_>>();
+            let expected: Vec<f64> = ranges.indices().flat_map(part).map(|place| every[place]).collect();
+            let fisher = empirical_fisher_full(&loss, &theta, &ranges);
+            assert_close("empirical Fisher", fisher.as_slice(), &expected, 1e-12);
+        }
+    }
+}
+
 /// A convolution (with or without positions to share weights over) whose outputs are the model's.
 fn conv_outputs(kernel: [usize; 2], stride: [usize; 2]) -> Arc<Network> {
     models::network(&NetworkSpec {
         input: Shape::Image { channels: 2, height: 3, width: 4 },
         layers: vec![
-            LayerSpec::Conv2d { channels: 2, kernel, stride, padding: [1, 0], bias: true },
+            LayerSpec::Conv2d {
+                channels: 2,
+                kernel,
+                stride,
+                padding: [1, 0],
+                dilation: [1, 1],
+                groups: 1,
+                bias: true,
+            },
             LayerSpec::Flatten,
         ],
     })
@@ -169,7 +232,15 @@ fn conv_outputs(kernel: [usize; 2], stride: [usize; 2]) -> Arc<Network> {
 fn kronecker_blocks_are_exact_where_theory_says_so() {
     // One sample: every layer's block, for GGN and empirical Fisher, whatever the likelihood.
     let image = Shape::Image { channels: 2, height: 3, width: 3 };
-    let conv = LayerSpec::Conv2d { channels: 3, kernel: [3, 3], stride: [1, 1], padding: [0, 0], bias: true };
+    let conv = LayerSpec::Conv2d {
+        channels: 3,
+        kernel: [3, 3],
+        stride: [1, 1],
+        padding: [0, 0],
+        dilation: [1, 1],
+        groups: 1,
+        bias: true,
+    };
     let tanh = LayerSpec::Activation { function: Activation::Tanh };
     let linear = LayerSpec::Linear { outputs: 3, bias: false };
     let one_position = NetworkSpec { input: image, layers: vec![conv, tanh, LayerSpec::Flatten, linear] };
@@ -218,6 +289,77 @@ fn kronecker_blocks_are_exact_where_theory_says_so() {
             1e-6,
         );
     }
+}
+
+/// Blocks that Kronecker factors keep: every layer, but in a convolution with groups every group's
+/// weights and the biases.
+fn kept_blocks(network: &Network, grouped: &[(&str, usize)]) -> Vec<Range<usize>> {
+    let mut blocks = Vec::new();
+    for layer in network.layer_ranges() {
+        let own = network.parameters().iter().filter(|p| layer.contains(&p.range.start));
+        let own: Vec<_> = own.collect();
+        match grouped.iter().find(|(name, _)| own[0].name.starts_with(name)) {
+            None => blocks.push(layer),
+            Some((_, groups)) => {
+                let (start, size) = (own[0].range.start, own[0].range.len() / groups);
+                blocks.extend((0..*groups).map(|g| start + g * size..start + (g + 1) * size));
+                blocks.extend(own[1..].iter().map(|p| p.range.clone()));
+            }
+        }
+    }
+    blocks
+}
+
+#[test]
+fn kronecker_blocks_of_normalisations_and_groups_are_exact_where_theory_says_so() {
+    // Parameters that are no matrix have exact blocks for any number of samples.
+    for spec in [models::residual_mlp(), models::residual_cnn()] {
+        let network = models::network(&spec);
+        let loss = models::loss(&network, Likelihood::Categorical, 40, 1.0);
+        let theta: Vec<f64> = models::normals(6, network.dim());
+        let chosen = |name: &str| name.starts_with("1.body.0.") || name.starts_with("0.body.1.");
+        let names = network.parameters().iter().map(|p| p.name.clone()).filter(|name| chosen(name));
+        let scales: Vec<String> = if spec == models::residual_mlp() {
+            names.filter(|name| name.starts_with('1')).collect()
+        } else {
+            names.filter(|name| name.starts_with('0')).collect()
+        };
+        for part in [&scales[..], &scales[..1], &scales[1..]] {
+            let ranges = Subset::Parameters(part.to_vec()).ranges(&network).unwrap();
+            let kronecker = kronecker_dense(&loss, &theta, Curvature::Ggn, &ranges);
+            let exact = ggn_full(&loss, &theta, &ranges);
+            assert_close(&format!("{part:?}"), kronecker.as_slice(), exact.as_slice(), 1e-10);
+        }
+    }
+    // One sample and one position: the blocks of groups, too.
+    let conv = LayerSpec::Conv2d {
+        channels: 6,
+        kernel: [3, 2],
+        stride: [1, 1],
+        padding: [0, 0],
+        dilation: [1, 2],
+        groups: 2,
+        bias: true,
+    };
+    let network = models::network(&NetworkSpec {
+        input: Shape::Image { channels: 4, height: 3, width: 3 },
+        layers: vec![
+            conv,
+            LayerSpec::Activation { function: Activation::Tanh },
+            LayerSpec::Flatten,
+            LayerSpec::Residual {
+                body: vec![LayerSpec::Linear { outputs: 6, bias: true }],
+                shortcut: vec![LayerSpec::LayerNorm { epsilon: 1e-2, affine: true }],
+            },
+            LayerSpec::Linear { outputs: 3, bias: true },
+        ],
+    });
+    let loss = models::loss(&network, Likelihood::Categorical, 1, 1.0);
+    let theta = models::normals(3, network.dim());
+    let exact =
+        diagonal_blocks(ggn_full(&loss, &theta, &all(&network)), &kept_blocks(&network, &[("0.", 2)]));
+    let kronecker = kronecker_dense(&loss, &theta, Curvature::Ggn, &all(&network));
+    assert_close("groups", kronecker.as_slice(), exact.as_slice(), 1e-10);
 }
 
 /// Gradients of rank one take a shorter way than others: both are xᵀP⁻¹x.

@@ -111,7 +111,7 @@ fn the_virial_ratio_is_judged_by_its_standard_error() {
     assert!(ratio < 0.6 && standard_error > 0.0 && standard_error < 0.1, "{strong:?}");
     assert!(strong.to_string().contains("lower the strength"));
     let far = virial(Method::La, 1.0, 60).expect("straight draws leave the posterior");
-    assert!(far.to_string().contains("too far out") && far.to_string().contains("lin-la"), "{far}");
+    assert!(far.to_string().contains("overshoot") && far.to_string().contains("lin-la"), "{far}");
     assert_eq!(virial(Method::RiemLa, 3.0, 1), None, "one draw has no standard error");
     // No strength helps draws that see a tenth of the rows: the remedy is another.
     let batch = Some(BatchPlan { size: 6, stratified: true });

@@ -31,7 +31,7 @@ Exit codes:
     0  success
     1  failure: the message on stderr says why and what to do
     2  mistake in the arguments
-  130  interrupted by Ctrl-C or SIGTERM; what was finished is kept";
+  130  interrupted by Ctrl-C or SIGTERM; finished work is kept";
 
 /// Riemannian Laplace approximations: from a trained neural network to a Bayesian one.
 #[derive(Debug, Parser)]

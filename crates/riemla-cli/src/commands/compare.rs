@@ -21,15 +21,16 @@ Examples:
   riemla compare posterior-a/ posterior-b/ --method riem-la --reference a --json
 
 A set is a directory POSTERIOR/samples/NAME, or a posterior directory with --method; map, la and lin-la \
-are drawn on the spot if they are not there. Distances are in standard deviations of the reference, and \
-each stands beside what chance alone would show. k-hat, for draws of the Gaussian (la, lin-la), says \
-whether importance weights could turn them into draws of the posterior: below 0.5 well, above 0.7 not.";
+are drawn on demand if they do not exist. Distances are in standard deviations of the reference and are \
+shown with the value that chance alone would give. k-hat, for draws of the Gaussian (la, lin-la), shows \
+whether importance weighting can turn them into draws of the posterior: below 0.5 it works well, above 0.7 \
+it does not.";
 
 /// Compare two sets of draws: weights, losses, outputs and scores
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Compare {
-    /// First set: its directory, or that of its posterior
+    /// First set: its directory, or the directory of its posterior
     #[arg(value_name = "A")]
     pub a: PathBuf,
 
@@ -41,7 +42,7 @@ pub struct Compare {
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub method: Vec<String>,
 
-    /// The set that gives the units, the more trusted one
+    /// Reference set: distances are in its standard deviations; choose the one you trust more
     #[arg(long, value_name = "SET", default_value = "b")]
     pub reference: Letter,
 
@@ -49,7 +50,7 @@ pub struct Compare {
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 
-    /// Targets in a file of their own, for images and arrays
+    /// Separate file with the targets, for images and arrays
     #[arg(long, value_name = "FILE", requires = "data")]
     pub labels: Option<PathBuf>,
 
@@ -60,11 +61,11 @@ pub struct Compare {
     #[command(flatten)]
     pub reading: ReadingArguments,
 
-    /// HTML report to write: one file for the browser; an earlier report is replaced
+    /// HTML report to write (a single file); an earlier report is replaced
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Replace FILE even if it is no report
+    /// Replace FILE even if it is not a report
     #[arg(long, requires = "out")]
     pub force: bool,
 
@@ -85,14 +86,14 @@ impl Compare {
     fn sets(&self) -> anyhow::Result<[(PathBuf, Option<String>); 2]> {
         let (first, last) = (self.method.first().cloned(), self.method.last().cloned());
         if self.b.is_none() && self.method.len() != 2 {
-            let what = if self.a.exists() { "is one set only" } else { "does not exist" };
+            let what = if self.a.exists() { "is a single set" } else { "does not exist" };
             anyhow::bail!(
                 "{} {what}: give two sets, or a posterior directory and two names, such as --method la,riem-la",
                 self.a.display()
             );
         }
         if self.method.len() > 2 {
-            anyhow::bail!("--method takes one name or two, but there are {}", self.method.len());
+            anyhow::bail!("--method takes one or two names, not {}", self.method.len());
         }
         let b = self.b.as_deref().unwrap_or(&self.a);
         Ok([(self.a.clone(), first), (b.to_path_buf(), last)])

@@ -19,8 +19,8 @@ Examples:
   riemla demo --out /tmp/demo --seed 7 --samples 200
   riemla demo --quiet --json > results.json
 
-Ctrl-C ends the run and reports on what was drawn so far; a second Ctrl-C aborts.
-The same seed gives the same results on any number of threads (times aside).";
+Ctrl-C ends the run and reports on the draws made so far; a second Ctrl-C aborts.
+The same seed gives the same results on any number of threads (except times).";
 
 /// Compare all methods on generated data and write a report
 ///
@@ -28,7 +28,7 @@ The same seed gives the same results on any number of threads (times aside).";
 /// networks from five posteriors with the same random numbers (map, la, lin-la, riem-la,
 /// lin-riem-la), prints their scores and writes to DIR:
 ///
-///   report.html          pictures and tables with explanations, one file for the browser
+///   report.html          figures and tables with explanations, in a single file
 ///   results.json         scores and diagnostics of every draw
 ///   confidence-maps.svg  the predictions over the plane of inputs
 ///
@@ -48,9 +48,9 @@ pub struct Demo {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole::<u64>(1, MOST_SAMPLES))]
     pub samples: u64,
 
-    /// Strength of the Riemannian metric: "auto" for the default metric, at the strength at which the
-    /// loss rises as for exact draws, or a number for the paper's metric (1 is the paper's; smaller
-    /// lets draws go further from the trained weights)
+    /// Strength of the Riemannian metric: "auto" uses the default metric and chooses the strength so that
+    /// the loss rises as it does for exact draws; a number uses the paper's metric at this strength (the
+    /// paper's is 1; smaller values let draws move further from the trained weights)
     #[arg(long, value_name = "A", default_value = "auto", value_parser = strength)]
     pub strength: Strength,
 
@@ -58,7 +58,7 @@ pub struct Demo {
     #[arg(long)]
     pub json: bool,
 
-    /// Write even if DIR holds other files (they are left alone)
+    /// Write even if DIR contains other files (these are not touched)
     #[arg(long)]
     pub force: bool,
 }
@@ -103,7 +103,7 @@ fn config(arguments: &Demo) -> DemoConfig {
 
 fn closing(result: &DemoResult, output: &OutputDir) -> String {
     let interrupted = result.interrupted.map_or(String::new(), |i| {
-        format!("Interrupted after {} of {} draws; the report shows what was drawn.\n", i.draws, i.of)
+        format!("Interrupted after {} of {} draws; the report covers these.\n", i.draws, i.of)
     });
     format!("{interrupted}Report: {}", output.report().display())
 }

@@ -10,7 +10,7 @@ use riemla_files::{Existing, Kind, OutputFile};
 use riemla_workflow::workflow::evaluate::report;
 use riemla_workflow::workflow::{DataFiles, EvaluateConfig, evaluate};
 
-use super::shared::DataArguments;
+use super::shared::{DataArguments, GuaranteeArguments};
 use riemla_cli::arguments::whole;
 use riemla_cli::output::{json, print};
 use riemla_cli::progress::Bar;
@@ -19,12 +19,14 @@ const AFTER_HELP: &str = "\
 Examples:
   riemla evaluate posterior/ --data test.csv --report report.html
   riemla evaluate posterior/ --data test.csv --ood other.csv --report report.html
+  riemla evaluate posterior/ --data test.csv --max-error 0.05 --conformal 0.9 --report report.html
   riemla evaluate posterior/ --data test.csv --json | jq '.methods[] | [.method, .scores.nll.estimate]'
 
-Compares the trained weights (map), the same with a temperature fitted on held-out rows (if there are at \
-least 50, and in classification 5 of them classified wrong: fewer make it worse), the Laplace approximation with exact (la) and linearised (lin-la) predictions, and every set of draws.";
+Compares the trained weights (map), map with a temperature fitted on held-out rows (only with at least 50 \
+such rows, 5 of them misclassified in classification: with fewer, a temperature does harm), the Laplace \
+approximation with exact (la) and linearised (lin-la) predictions, and every set of draws.";
 
-/// Score a posterior on data with known targets, beside what is cheaper
+/// Score a posterior on data with known targets and compare it with cheaper baselines
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Evaluate {
@@ -35,27 +37,30 @@ pub struct Evaluate {
     #[command(flatten)]
     pub data: DataArguments,
 
-    /// Data of another kind, that should be recognised as such (may be repeated)
+    /// Out-of-distribution data, about which the posterior should be uncertain (may be repeated)
     #[arg(long, value_name = "FILE")]
     pub ood: Vec<PathBuf>,
 
-    /// Rows not trained on, for the temperature [default: those that training held out]
+    /// Rows not used in training, to fit the temperature [default: the rows that training held out]
     #[arg(long, value_name = "FILE")]
     pub validation: Option<PathBuf>,
 
-    /// Sets of draws to compare [default: all]
+    /// Sets of draws to compare, or lin-la-probit (closed form) [default: all sets]
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub method: Vec<String>,
 
-    /// HTML report to write: one file for the browser; an earlier report is replaced
+    #[command(flatten)]
+    pub guarantees: GuaranteeArguments,
+
+    /// HTML report to write (a single file); an earlier report is replaced
     #[arg(long, short, value_name = "FILE")]
     pub report: Option<PathBuf>,
 
-    /// Replace FILE even if it is no report
+    /// Replace FILE even if it is not a report
     #[arg(long, requires = "report")]
     pub force: bool,
 
-    /// Resamples of the bootstrap intervals
+    /// Number of resamples for the bootstrap intervals
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = whole::<u64>(2, 1_000_000))]
     pub resamples: u64,
 
@@ -97,6 +102,7 @@ pub fn run(arguments: &Evaluate, quiet: bool) -> anyhow::Result<ExitCode> {
             seed: arguments.seed,
             ..Bootstrap::default()
         },
+        wanted: arguments.guarantees.wanted(),
     };
     let bar = Bar::new(quiet);
     let evaluation = evaluate(&arguments.posterior, &config, &bar);

@@ -22,8 +22,10 @@ A network description in TOML (input size, then the layers of torch.nn.Sequentia
   layers = [
     { type = \"linear\", outputs = 16 },
     { type = \"activation\", function = \"tanh\" },
+    { type = \"residual\", body = [{ type = \"linear\", outputs = 16 }] },
     { type = \"linear\", outputs = 3 },
   ]
+Tensors may have any names (fc1.weight): they are matched by shape, and by the numbers in their names.
 
 Save a PyTorch model with safetensors.torch.save_file(model.state_dict(), \"net.safetensors\") or \
 torch.onnx.export(model, (x,), \"net.onnx\"). Next: riemla fit model/ --data train.csv";
@@ -34,10 +36,11 @@ Example:
 
 In Python: model.load_state_dict(safetensors.torch.load_file(\"net.safetensors\"))";
 
-/// Make a model from a network that PyTorch or Keras trained
+/// Import a network trained with PyTorch or Keras as a model
 ///
-/// Reads ONNX (dense layers, convolutions, pooling, activations), or a PyTorch state dict in
-/// safetensors with a description of the network. Everything that does not fit is listed at once.
+/// Reads ONNX (dense layers, convolutions, pooling, normalisations, activations, residual connections), or a
+/// PyTorch state dict in safetensors with a description of the network. If something does not fit,
+/// `riemla inspect FILE` lists all of it.
 /// With --data the columns and classes of the training table become part of the model.
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_HELP)]
@@ -58,15 +61,15 @@ pub struct Import {
     #[arg(long, value_name = "VALUE", default_value_t = 1.0, value_parser = positive)]
     pub sigma_noise: f64,
 
-    /// Prior precision (weight decay of the summed loss) in training; `riemla fit` can choose it
+    /// Prior precision (weight decay of the summed loss) used in training; `riemla fit` can choose it
     #[arg(long, value_name = "VALUE", default_value_t = 1.0, value_parser = positive)]
     pub prior_precision: f64,
 
-    /// Table it was trained on, for the names of columns and classes
+    /// Table the network was trained on, for the names of columns and classes
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 
-    /// Column of the target in that table [default: the last]
+    /// Target column of that table [default: the last]
     #[arg(long, value_name = "COLUMN", requires = "data")]
     pub target: Option<String>,
 
@@ -76,7 +79,7 @@ pub struct Import {
     #[command(flatten)]
     pub reading: ReadingArguments,
 
-    /// It was trained on standardised features: standardise them here as well
+    /// The network was trained on standardised features: standardise them here as well
     #[arg(long, requires = "data")]
     pub standardize: bool,
 

@@ -10,13 +10,13 @@ use serde_json::Value;
 use super::shared::ReadingArguments;
 use riemla_cli::output::{json, print};
 
-/// Tell what a file or directory is: a model, a posterior, draws, tensors, ONNX, data
+/// Show what a file or directory contains: a model, a posterior, draws, tensors, ONNX, data
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  riemla inspect posterior/\n  riemla inspect train.csv\n  riemla inspect --json net.onnx | jq .layers"
 )]
 pub struct Inspect {
-    /// What to look at
+    /// File or directory to describe
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
 

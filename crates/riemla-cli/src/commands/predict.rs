@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use riemla_files::{Existing, Kind, OutputFile};
+use riemla_workflow::workflow::guarantees::Guarantees;
 use riemla_workflow::workflow::{
     DataFiles, OutputFormat, PredictConfig, WorkflowError, draws, predict, predict_to_file,
 };
 
-use super::shared::{ReadingArguments, posterior_directory};
+use super::shared::{GuaranteeArguments, ReadingArguments, posterior_directory};
 use riemla_cli::interrupt::stop_flag;
 use riemla_cli::progress::Bar;
 
@@ -17,15 +18,16 @@ const AFTER_HELP: &str = "\
 Examples:
   riemla predict posterior/ --data new.csv --out predictions.csv
   riemla predict posterior/ --data new.csv --keep id --method lin-la --out predictions.csv
+  riemla predict posterior/ --data new.csv --max-error 0.05 --conformal 0.9 --out predictions.csv
   gunzip -c big.csv.gz | riemla predict posterior/ --data - > predictions.csv
   riemla predict posterior/ --data new.csv --format jsonl | jq .prediction
 
-Columns for classes: prediction, confidence, entropy (all doubt), aleatoric (doubt that more data of \
-the same kind cannot remove), epistemic (doubt about the weights), p_CLASS.
+Columns for classes: prediction, confidence, entropy (total uncertainty), aleatoric (uncertainty that more \
+data of the same kind cannot remove), epistemic (uncertainty about the weights), p_CLASS.
 Columns for numbers: mean, std, lower, upper (the interval of --level), epistemic_std, aleatoric_std.
-CSV files are read, predicted and written in pieces and may be larger than the memory (see --max-size). \
-Missing values are treated as the training was told to (riemla train --missing); categories that it did not \
-see are predicted as \"other\", or as none of those known; a note says how many there were.";
+CSV files are read, predicted and written in chunks and may be larger than memory (see --max-size). \
+Missing values are handled as chosen in training (riemla train --missing); categories not seen in training \
+are treated as \"other\", or as none of the known ones; a note reports how many there were.";
 
 /// Predict new data with the draws of a posterior
 #[derive(Debug, Args)]
@@ -39,7 +41,7 @@ pub struct Predict {
     #[arg(long, value_name = "FILE")]
     pub data: PathBuf,
 
-    /// How to write them: csv, or jsonl, a JSON object per row [default: by the ending of the file, else csv]
+    /// Output format: csv, or jsonl (one JSON object per row) [default: by the file extension, else csv]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<FormatName>,
 
@@ -51,19 +53,26 @@ pub struct Predict {
     #[arg(long, requires = "out")]
     pub force: bool,
 
-    /// Set of draws; map, la and lin-la need none [default: the only set there is]
+    /// Set of draws to predict with; map, la and lin-la need none [default: the only existing set]
     #[arg(long, short, value_name = "NAME")]
     pub method: Option<String>,
 
-    /// Probability of the interval of a number
+    /// Probability covered by the predicted interval (regression)
     #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = level)]
     pub level: f64,
+
+    #[command(flatten)]
+    pub guarantees: GuaranteeArguments,
+
+    /// Rows not trained on, for --max-error and --conformal [default: those that training held out]
+    #[arg(long, value_name = "FILE")]
+    pub validation: Option<PathBuf>,
 
     /// Columns of the data to copy to the predictions
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub keep: Vec<String>,
 
-    /// Column of the target in arrays that have one (it is left out)
+    /// Target column of arrays that contain one (it is not used as an input)
     #[arg(long, value_name = "COLUMN")]
     pub target: Option<String>,
 
@@ -111,11 +120,15 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
     let name = draws::choose(&arguments.posterior, arguments.method.as_deref())?;
     let predictor = draws::predictor(&saved, &arguments.posterior, &name)?;
     let data = DataFiles { target: arguments.target.clone(), ..arguments.reading.file(&arguments.data) };
+    let validation = arguments.validation.as_ref().map(|path| arguments.reading.file(path));
+    let guarantees =
+        Guarantees::for_posterior(&predictor, &saved, validation.as_ref(), arguments.guarantees.wanted())?;
     let config = PredictConfig {
         data,
         level: arguments.level,
         keep: arguments.keep.clone(),
         format: arguments.format(),
+        guarantees,
     };
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
@@ -135,6 +148,7 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
         predicted => predicted?,
     };
     if !quiet {
+        guarantees.notes().iter().for_each(|note| eprintln!("note: {note}"));
         predicted.notes.iter().for_each(|note| eprintln!("warning: {note}"));
         let rows = predicted.rows;
         eprintln!("{rows} rows predicted with {} weights of {name}.", predictor.thetas.len());

@@ -23,24 +23,24 @@ const AFTER_HELP: &str = "\
 Examples:
   riemla sample posterior/                                 100 draws of riem-la at a calibrated strength
   riemla sample posterior/ --method lin-riem-la --samples 30
-  riemla sample posterior/ --batch 1000 --seconds 600      each draw on a fresh batch, ten minutes at most
+  riemla sample posterior/ --batch 1000 --seconds 600      a new batch per draw, ten minutes at most
   riemla sample posterior/ --samples 200                   adds 100 draws to the first 100
   riemla sample posterior/ --method nuts                   exact draws, for small networks
-  riemla sample posterior/ --method ensemble -n 10         ten trainings from fresh weights
+  riemla sample posterior/ --method ensemble -n 10         trains ten networks from new initial weights
 
-Every draw is on the disk as soon as it is finished. After Ctrl-C, a crash or the end of the budget \
-the same command goes on where it was; the same seed gives the same draws on any number of threads. \
-Only the chains of nuts are run again from their starts, to the same draws.
+Every draw is saved as soon as it is finished. After Ctrl-C, a crash or the end of the time budget, the \
+same command continues where it stopped; the same seed gives the same draws on any number of threads. Only \
+the chains of nuts are run again from the start; they give the same draws.
 Next: riemla predict posterior/ --data new.csv --out predictions.csv";
 
 /// Draw weights from a posterior
 ///
-/// Writes the draws, and a table of diagnostics with a line per draw, to POSTERIOR/samples/NAME.
-/// riem-la follows geodesics of the loss, so that draws stay where the loss is low; la draws from the
-/// Gaussian; lin- predicts with the network linearised at the trained weights. To compare with: nuts runs
-/// Markov chains for the posterior itself, and tells by R-hat and effective sample sizes whether they can be
-/// trusted; swag takes the moments of stochastic gradient descent; ensemble trains the network again from
-/// fresh weights. Prior and noise are those of the fit.
+/// Writes the draws, and a table of diagnostics with one line per draw, to POSTERIOR/samples/NAME. riem-la
+/// follows geodesics of the loss, so that draws stay where the loss is low; la draws from the Gaussian;
+/// methods with lin- predict with the network linearised at the trained weights. For comparison: nuts runs
+/// Markov chains on the exact posterior and reports by R-hat and effective sample size whether they have
+/// converged; swag uses the mean and covariance of stochastic gradient descent; ensemble trains the network
+/// again from new initial weights. Prior and noise are those of the fit.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Sample {
@@ -52,21 +52,22 @@ pub struct Sample {
     #[arg(long, short, value_name = "METHOD", default_value = "riem-la", value_parser = method)]
     pub method: MethodName,
 
-    /// Draws in the set [default: 100; 1000 of nuts, 5 of an ensemble]
+    /// Number of draws in the set [default: 100; 1000 for nuts, 5 for ensemble]
     #[arg(long, short = 'n', value_name = "N", value_parser = whole::<u64>(1, 1_000_000))]
     pub samples: Option<u64>,
 
-    /// Rows of a fresh random batch per draw [default: all rows]
+    /// Rows of the random batch, a new one for each draw [default: all rows]
     #[arg(long, value_name = "ROWS", value_parser = whole::<u64>(1, u64::MAX))]
     pub batch: Option<u64>,
 
-    /// Settings in one word
+    /// Preset of metric, strength and integrator
     #[arg(long, value_name = "NAME", default_value = "calibrated")]
     pub preset: PresetName,
 
-    /// Strength of the metric: auto (the loss rises by half the number of weights, or, where it grows
-    /// much faster than a quadratic, as virial), virial (virial ratio 1), held-out (best on the
-    /// held-out rows: at least 50, 5 of them classified wrong), or a number (smaller lets draws go further) [default: the preset's]
+    /// Strength of the metric: auto (the loss rises by half the number of weights, or, where it grows much
+    /// faster than a quadratic, as virial), virial (virial ratio 1), held-out (best score on the held-out
+    /// rows; needs at least 50, 5 of them misclassified), or a number (smaller values let draws move
+    /// further) [default: the preset's]
     #[arg(long, value_name = "VALUE", value_parser = strength)]
     pub strength: Option<Strength>,
 
@@ -76,7 +77,7 @@ pub struct Sample {
     #[arg(long, value_name = "NAME", conflicts_with = "preset")]
     pub metric: Option<MetricName>,
 
-    /// Stop after so many seconds and keep what is there
+    /// Stop after SECONDS and keep the finished draws
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub seconds: Option<f64>,
 
@@ -84,15 +85,15 @@ pub struct Sample {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
 
-    /// Name of the set [default: the method's, with -batches]
+    /// Name of the set [default: the method's name, plus -batches with --batch]
     #[arg(long, value_name = "NAME", value_parser = set_name)]
     pub name: Option<String>,
 
-    /// Training data, for a posterior that was saved without
+    /// Training data, for a posterior that was saved without its data
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 
-    /// Targets in a file of their own, for images and arrays
+    /// Separate file with the targets, for images and arrays
     #[arg(long, value_name = "FILE", requires = "data")]
     pub labels: Option<PathBuf>,
 
@@ -115,9 +116,9 @@ pub struct Sample {
 pub enum PresetName {
     /// As the paper's code: Dormand-Prince at its tolerances, strength 1
     Paper,
-    /// The paper's geodesics, solved
+    /// The paper's geodesics, solved accurately
     Converged,
-    /// Preconditioned metric, at the strength at which the loss is as high as at typical draws
+    /// Preconditioned metric, with the strength at which the loss is as high as for typical exact draws
     Calibrated,
 }
 
@@ -136,7 +137,7 @@ fn method(text: &str) -> Result<MethodName, String> {
     }
 }
 
-/// Draws unless told otherwise: of chains so many that they can be judged, of trainings few.
+/// Default number of draws: enough to judge chains, few trainings.
 fn samples(method: MethodName) -> u64 {
     match method {
         MethodName::Nuts => 1000,
@@ -187,7 +188,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
     }
     let run = match (arguments.method.posterior(), Reference::named(name)) {
         (Some(method), _) => RunConfig::Posterior(posterior(arguments, method)),
-        (None, None) => anyhow::bail!("there are no draws of {name}"),
+        (None, None) => anyhow::bail!("{name} is a single point and has no draws"),
         (None, Some(reference)) => {
             let geodesic = [
                 ("--batch", arguments.batch.is_some()),
@@ -253,12 +254,10 @@ fn in_words(taken: &Taken) -> String {
     let summary = &taken.diagnosis.summary;
     let number = |value: Option<f64>, digits: usize| value.map_or("-".into(), |v| format!("{v:.digits$}"));
     let row = |name: &str, value: String| vec![name.to_string(), value];
-    let mut rows = vec![
-        row("draws", taken.draws.len().to_string()),
-        row("of which new", taken.new.to_string()),
-        row("virial ratio (1 is right)", number(summary.virial_ratio, 3)),
-    ];
+    let mut rows =
+        vec![row("draws", taken.draws.len().to_string()), row("of which new", taken.new.to_string())];
     let some = |name: &str, value: Option<f64>, digits| value.map(|_| row(name, number(value, digits)));
+    rows.extend(some("virial ratio (ideal: 1)", summary.virial_ratio, 3));
     rows.extend(some("strength of the metric", summary.strength, 4));
     rows.extend(some("rise of the loss, mean", summary.loss_rise, 2));
     rows.extend(some("gradients per draw", summary.gradients, 1));
@@ -279,8 +278,8 @@ fn closing(sampled: &Sampled) -> String {
     let short = if missing == 0 {
         String::new()
     } else {
-        let why = if taken.out_of_time { "The time is over" } else { "Ended early" };
-        format!("{why}: {missing} of {} draws are missing; the same command goes on.\n", taken.asked)
+        let why = if taken.out_of_time { "Time limit reached" } else { "Ended early" };
+        format!("{why}: {missing} of {} draws are missing; run the same command to continue.\n", taken.asked)
     };
     format!("{short}Draws: {}", sampled.directory.display())
 }

@@ -16,19 +16,19 @@ pub struct ReferenceArguments {
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1, 1000))]
     pub chains: Option<u64>,
 
-    /// nuts: steps of each chain before its draws [default: 1000]
+    /// nuts: warm-up steps of each chain [default: 1000]
     #[arg(long, value_name = "N", value_parser = whole::<u64>(50, 1_000_000))]
     pub warmup: Option<u64>,
 
-    /// nuts: refuse more weights than this [default: 2000]
+    /// nuts: maximum number of weights [default: 2000]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(0, u64::MAX))]
     pub max_weights: Option<usize>,
 
-    /// swag: learning rate of gradient descent, of the mean over the data [default: 0.01]
+    /// swag: learning rate of gradient descent on the mean loss [default: 0.01]
     #[arg(long, value_name = "RATE", value_parser = positive)]
     pub learning_rate: Option<f64>,
 
-    /// swag: epochs, at the end of which the weights are taken [default: 100]
+    /// swag: number of epochs; the weights are collected after each one [default: 100]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(0, u64::MAX))]
     pub epochs: Option<usize>,
 
@@ -36,11 +36,11 @@ pub struct ReferenceArguments {
     #[arg(long, value_name = "ROWS", value_parser = whole::<u64>(1, u64::MAX))]
     pub batch_size: Option<u64>,
 
-    /// swag: last iterates that span the covariance [default: 20]
+    /// swag: number of last iterates used for the covariance [default: 20]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(0, u64::MAX))]
     pub rank: Option<usize>,
 
-    /// ensemble: most iterations of the last stage of training [default: 2000]
+    /// ensemble: maximum number of iterations of the last training stage [default: 2000]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(0, u64::MAX))]
     pub iterations: Option<usize>,
 }
@@ -97,9 +97,9 @@ pub fn chain_rows(chains: &ChainSummary) -> Vec<[String; 2]> {
         [("predictions", chains.predictions), ("loss", chains.loss), ("weights", chains.weights)]
     {
         let Some(found) = found else { continue };
-        rows.push([format!("R-hat of the {what}"), format!("{:.3}", found.r_hat)]);
-        let sizes = format!("{:.0}, {:.0}", found.bulk_ess, found.tail_ess);
-        rows.push(["  effective draws: middle, tails".into(), sizes]);
+        let [r_hat, bulk, tail] = found.shown();
+        rows.push([format!("R-hat of the {what}"), r_hat]);
+        rows.push(["  effective sample size: bulk, tail".into(), format!("{bulk}, {tail}")]);
     }
     if let Some(record) = &chains.record {
         rows.push(["divergences".into(), record.divergences.to_string()]);

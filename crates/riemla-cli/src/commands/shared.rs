@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla_files::encoding::MissingValues;
 use riemla_files::{CsvOptions, Model, ReadOptions, SavedPosterior};
+use riemla_workflow::workflow::guarantees::Wanted;
 use riemla_workflow::workflow::{ColumnChoices, DataFiles, WorkflowError};
 
 /// Where data come from.
@@ -15,7 +16,7 @@ pub struct DataArguments {
     #[arg(long, value_name = "FILE")]
     pub data: PathBuf,
 
-    /// Targets in a file of their own, for images and arrays
+    /// Separate file with the targets, for images and arrays
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
@@ -52,11 +53,11 @@ pub struct ReadingArguments {
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter, help_heading = READING)]
     pub delimiter: Option<u8>,
 
-    /// Numbers of CSV files have a decimal comma
+    /// Numbers in CSV files have a decimal comma
     #[arg(long, help_heading = READING)]
     pub decimal_comma: bool,
 
-    /// Most bytes to take from a file after decompression, such as 16G [default: 4 GiB]
+    /// Maximum size of a file after decompression, such as 16G [default: 4 GiB]
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = READING)]
     pub max_size: Option<u64>,
 }
@@ -82,12 +83,12 @@ pub struct ColumnArguments {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
     pub ignore: Vec<String>,
 
-    /// Columns of categories, even if they look like numbers, such as codes
+    /// Columns to treat as categories even if they look like numbers, such as codes
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
     pub categorical: Vec<String>,
 
-    /// What to do about missing values: report them as errors, impute them (mean, or most frequent
-    /// category), or impute them and add an input that says so; kept in the model
+    /// How to handle missing values: report an error, impute them (mean, or most frequent category), or
+    /// impute them and add an indicator input; stored in the model
     #[arg(long, value_name = "WAY", default_value = "error", requires = "data")]
     pub missing: MissingName,
 }
@@ -112,6 +113,33 @@ impl ColumnArguments {
             },
         }
     }
+}
+
+/// What held-out rows shall promise about predictions.
+#[derive(Debug, Args)]
+pub struct GuaranteeArguments {
+    /// Withhold predictions that are not sure enough for this error rate: a threshold of confidence is chosen on
+    /// rows that were not trained on (classes only)
+    #[arg(long, value_name = "RATE", value_parser = share)]
+    pub max_error: Option<f64>,
+
+    /// Conformal sets of classes, or intervals, that hold the truth with this probability, by rows that were not
+    /// trained on
+    #[arg(long, value_name = "P", value_parser = share)]
+    pub conformal: Option<f64>,
+}
+
+impl GuaranteeArguments {
+    /// In the words of the workflow.
+    pub fn wanted(&self) -> Wanted {
+        Wanted { max_error: self.max_error, conformal: self.conformal }
+    }
+}
+
+/// A number between 0 and 1.
+pub fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share: &f64| *share > 0.0 && *share < 1.0);
+    share.ok_or_else(|| "must be a number between 0 and 1, such as 0.05".into())
 }
 
 /// One character that is neither part of numbers nor of quotes and line ends.

@@ -32,7 +32,7 @@ pub struct Man {
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Replace files that are not pages of riemla
+    /// Replace files that are not manual pages of riemla
     #[arg(long, requires = "out")]
     pub force: bool,
 }

@@ -9,7 +9,7 @@ use riemla::nn::Activation;
 use riemla::objective::PriorPrecision;
 use riemla_files::{Existing, OutputDirectory, Task};
 use riemla_workflow::report::aligned;
-use riemla_workflow::workflow::{NetworkChoice, TrainConfig, Trained, train};
+use riemla_workflow::workflow::{ClassWeight, NetworkChoice, TrainConfig, Trained, train};
 
 use super::shared::{ColumnArguments, DataArguments, positive};
 use riemla_cli::arguments::whole;
@@ -22,6 +22,7 @@ Examples:
   riemla train --data train.csv --target species --out model/
   riemla train --data houses.csv --target price --task regression --hidden 50,50 --out model/
   riemla train --data train.csv --target species --hidden 50 --prior-precision per-layer --out model/
+  riemla train --data fraud.csv --target fraud --class-weight balanced --out model/
   riemla train --data images.idx.gz --labels labels.idx.gz --network cnn.toml --out model/
 
 About 30 priors are tried per network, from strong to weak; how many, and the gradients and seconds they took, is \
@@ -67,6 +68,10 @@ pub struct Train {
     /// number
     #[arg(long, value_name = "VALUE", default_value = "auto", value_parser = prior)]
     pub prior_precision: PriorChoice,
+
+    /// Weights of the classes in the loss: "balanced" (each class counts the same), or by name, such as fraud=10
+    #[arg(long, value_name = "WEIGHTS", value_parser = class_weight)]
+    pub class_weight: Option<ClassWeight>,
 
     /// Share of the rows to hold out and score on; 0 for none
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = share)]
@@ -118,12 +123,27 @@ impl From<ActivationName> for Activation {
         match name {
             ActivationName::Tanh => Self::Tanh,
             ActivationName::Sigmoid => Self::Sigmoid,
-            ActivationName::Softplus => Self::Softplus,
+            ActivationName::Softplus => Self::SOFTPLUS,
             ActivationName::Gelu => Self::Gelu,
             ActivationName::Silu => Self::Silu,
             ActivationName::Relu => Self::Relu,
         }
     }
+}
+
+fn class_weight(text: &str) -> Result<ClassWeight, String> {
+    if text == "balanced" {
+        return Ok(ClassWeight::Balanced);
+    }
+    let one = |part: &str| {
+        let (name, weight) = part.rsplit_once('=')?;
+        let weight = weight.trim().parse().ok().filter(|w: &f64| w.is_finite() && *w > 0.0)?;
+        Some((name.trim().to_string(), weight))
+    };
+    let named: Option<Vec<_>> = text.split(',').map(one).collect();
+    named
+        .map(ClassWeight::Named)
+        .ok_or_else(|| "must be balanced, or CLASS=WEIGHT,… with weights above 0".into())
 }
 
 fn hidden(text: &str) -> Result<Hidden, String> {
@@ -188,8 +208,10 @@ fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
             TaskName::Regression => Task::Regression,
         }),
         columns: arguments.columns.choices(),
+        baselines: true,
         network,
         prior: arguments.prior_precision.clone(),
+        class_weight: arguments.class_weight.clone().unwrap_or_default(),
         validation: arguments.validation,
         standardize: !arguments.no_standardize,
         iterations: arguments.iterations,

@@ -31,8 +31,9 @@ pub(super) fn fit(
     let other = categories.len() < counts.len();
     if other {
         notes.push(format!(
-            "column `{column}`: text with {} different values; the {} most frequent become an input each, all others \
-             share one; leave the column out (--ignore {column}) if it is a name or a number of the row",
+            "column `{column}`: text with {} different values; each of the {} most frequent becomes an \
+             input, all others share one; leave the column out (--ignore {column}) if it holds names or \
+             row numbers",
             counts.len(),
             categories.len(),
         ));

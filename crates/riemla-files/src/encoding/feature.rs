@@ -125,7 +125,7 @@ impl Feature {
                 let (places, after) = (places(categories), categories.len());
                 let filled = fill.as_deref().and_then(|fill| places.get(fill).copied());
                 let gap = if *indicator { Some(after + usize::from(*other)) } else { filled };
-                let made = if *indicator { "taken as a category" } else { "imputed" };
+                let made = if *indicator { "treated as a category" } else { "imputed" };
                 let known = Known { column, places, other: other.then_some(after), gap, made };
                 for ((row, inputs), entry) in rows.zip(&text_of(table, column)?) {
                     if let Some(place) = known.place(table, (row, entry), tally)? {
@@ -146,14 +146,14 @@ impl Feature {
                     return Some(format!("its scale {scale:?} must be finite with std above 0"));
                 }
                 let strange = fill.is_some_and(|fill| !fill.is_finite());
-                strange.then(|| "what its missing values are taken as must be finite".into())
+                strange.then(|| "the value that replaces missing values must be finite".into())
             }
             Self::Categories { categories, fill, .. } => {
                 if categories.is_empty() || sorted_names(categories).len() != categories.len() {
                     return Some("its categories must be at least one, all different".into());
                 }
                 let strange = fill.as_ref().is_some_and(|fill| !categories.contains(fill));
-                strange.then(|| "what its missing values are taken as must be one of its categories".into())
+                strange.then(|| "the value that replaces missing values must be one of its categories".into())
             }
         }
     }

@@ -74,7 +74,7 @@ pub(super) fn check(table: &Table, column: &str, notes: &mut Vec<String>) -> Res
     let looks = Looks::of(table, entries);
     let Looks { there, numbers, times, .. } = looks;
     let otherwise = format!(
-        "or leave the column out (--ignore {column}), or take it as categories (--categorical {column})"
+        "or leave the column out (--ignore {column}), or treat it as categories (--categorical {column})"
     );
     if let (true, Some((row, remedy))) = (looks.nearly_all(numbers), looks.odd) {
         let remedy = remedy.unwrap_or("correct it");
@@ -93,8 +93,8 @@ pub(super) fn check(table: &Table, column: &str, notes: &mut Vec<String>) -> Res
             column,
             row,
             format!(
-                "`{}` is a date, time or duration, as {times} of {there} values of this column: make a number of \
-                 it, such as days since the first, {otherwise}",
+                "`{}` is a date, time or duration, like {times} of {there} values of this column: convert \
+                 them to numbers, such as days since the first, {otherwise}",
                 entries[row]
             ),
         ));
@@ -102,10 +102,15 @@ pub(super) fn check(table: &Table, column: &str, notes: &mut Vec<String>) -> Res
     for (count, what) in [(numbers, "numbers"), (times, "dates or times")] {
         if count > 0 {
             let odd = looks.odd.map_or(String::new(), |(row, _)| {
-                format!("; the first that is no number is `{}` in line {}", entries[row], table.line(row))
+                format!(
+                    "; the first value that is not a number is `{}` in line {}",
+                    entries[row],
+                    table.line(row)
+                )
             });
             notes.push(format!(
-                "column `{column}` is taken as categories, although {count} of {there} values look like {what}{odd}"
+                "column `{column}` is treated as categories, although {count} of {there} values look like \
+                 {what}{odd}"
             ));
         }
     }

@@ -103,8 +103,9 @@ impl Encoding {
             features.push(Feature::fit(table, &column.name, options, &mut notes)?);
         }
         if features.is_empty() {
-            let problem = "it is the only column, and features are needed beside the target; if another character \
-                           than comma, semicolon or tab is between the columns, give it with --delimiter";
+            let problem = "it is the only column, and at least one feature column is needed besides the \
+                           target; if the columns are separated by another character than comma, semicolon \
+                           or tab, give it with --delimiter";
             return Err(Error::Column { file: table.file.clone(), column: target, problem: problem.into() });
         }
         let target = Target::fit(table, target, options, &mut notes)?;

@@ -51,7 +51,7 @@ impl Tally {
             if let Some((value, line, taken_as)) = &counts.first {
                 let counted = values(counts.unknown, "unknown");
                 notes.push(format!(
-                    "column `{column}`: {counted} taken as {taken_as}; the first is `{value}` in line {line}"
+                    "column `{column}`: {counted} treated as {taken_as}; the first is `{value}` in line {line}"
                 ));
             }
         }

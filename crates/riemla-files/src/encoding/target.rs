@@ -112,7 +112,8 @@ fn class_names(table: &Table, column: &str, is_gap: impl Fn(&str) -> bool) -> Re
                 None => Ok(numbers.iter().map(|number| (*number as i64).to_string()).collect()),
                 Some(row) => {
                     let number = numbers[row];
-                    let problem = format!("{number} is no class (an integer or text); is this a regression?");
+                    let problem =
+                        format!("{number} is not a class (an integer or text); is this a regression?");
                     Err(table.cell(column, row, problem))
                 }
             }

@@ -81,10 +81,10 @@ impl State {
                 let weights = needed(inputs, 1)?.constant()?;
                 self.gemm(data, weights, None, (1.0, 1.0, false))
             }
-            Operation::Conv { kernel, stride, padding } => {
+            Operation::Conv(settings) => {
                 let weights = needed(inputs, 1)?.constant()?;
                 let bias = inputs.get(2).copied().flatten().map(Known::constant).transpose()?;
-                self.convolution(data, weights, bias, (*kernel, *stride, *padding))
+                self.convolution(data, weights, bias, *settings)
             }
             Operation::Pool { maximum, kernel, stride, padding, ceil } => {
                 self.pool(data, *maximum, (*kernel, *stride, *padding, *ceil))
@@ -102,6 +102,14 @@ impl State {
             Operation::Normalize { epsilon } => {
                 let part = |i: usize| needed(inputs, i)?.constant();
                 self.chain.normalize(data, [part(1)?, part(2)?, part(3)?, part(4)?], *epsilon)
+            }
+            Operation::NormalizeSample { epsilon, axis } => {
+                let rank = data.axes.len() + 1;
+                if values::position(*axis, rank) != Some(1) {
+                    return unsupported(format!("axis is {axis}: only whole samples can be normalised"));
+                }
+                let shifts = inputs.get(2).copied().flatten().map(Known::constant).transpose()?;
+                self.chain.normalize_sample(data, *epsilon, needed(inputs, 1)?.constant()?, shifts)
             }
             _ => unsupported("this operator cannot be imported"),
         }

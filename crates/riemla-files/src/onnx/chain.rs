@@ -1,195 +1,299 @@
-//! The network that grows while the graph is walked: layers with their weights, one after another.
+//! The network that grows while the graph is walked: layers with their weights, and which feeds which.
 
-use riemla::nn::{Activation, LayerSpec, NetworkSpec, Shape};
+use std::collections::BTreeMap;
+
+use riemla::nn::{LayerSpec, Shape};
 
 use super::constant::Constant;
-use super::function::{Found, Samples, find, identity};
+use super::function::{Found, Samples, find, identity, written};
 use super::layout::{self, Axis};
 use super::{Problem, Result};
 
 /// Most numbers in one sample between two layers.
 const MAX_NUMBERS: usize = 1 << 32;
 
-/// A tensor that depends on the network's input, as a function of the last layer's output.
+/// Most numbers of scales that are one number in the file.
+const MAX_MADE: usize = 1 << 24;
+
+/// A tensor that depends on the network's input, as a function of one layer's output.
 #[derive(Debug, Clone)]
 pub struct Data {
-    /// State of the chain that it belongs to: an older one means that the graph branches.
-    pub stage: usize,
+    /// The layer or sum that made it; none for the network's input.
+    pub from: Option<usize>,
     /// Axes of one sample, the batch left out.
     pub axes: Vec<Axis>,
-    /// What was done to each number since the last layer.
+    /// What was done to each number since that layer.
     pub samples: Samples,
     /// The operation of a final Softmax or LogSoftmax.
     pub ending: Option<&'static str>,
+    /// Whether nothing else uses the layer's output: only then may the layer's weights be changed.
+    pub sole: bool,
 }
 
-/// One layer with its weights.
+/// What a part of the network does.
+#[derive(Debug)]
+pub(super) enum Part {
+    Layer { spec: LayerSpec, weights: Vec<f64>, bias: Option<Vec<f64>>, from: Option<usize> },
+    Sum { from: [Option<usize>; 2] },
+}
+
+/// A layer or sum.
 #[derive(Debug)]
 pub(super) struct Built {
-    pub(super) spec: LayerSpec,
-    pub(super) weights: Vec<f64>,
-    pub(super) bias: Option<Vec<f64>>,
+    pub(super) part: Part,
+    pub(super) shape: Shape,
 }
 
 /// Layers so far.
 #[derive(Debug)]
 pub struct Chain {
-    pub(super) stage: usize,
-    input: Shape,
-    /// Shape of the last layer's output.
-    pub(super) shape: Shape,
-    /// Whether nothing but elementwise functions happened to the input.
-    at_input: bool,
-    pub(super) layers: Vec<Built>,
+    pub(super) input: Shape,
+    /// How a layer has already read the input, if one has.
+    input_axes: Option<Vec<Axis>>,
+    pub(super) parts: Vec<Built>,
     used: Vec<std::rc::Rc<str>>,
+    /// Numbers that may still be made up rather than read.
+    allowance: usize,
+    /// What the scale layers were.
+    pub(super) scales: BTreeMap<usize, &'static str>,
+    /// What became part of neighbouring weights, and how often.
+    pub(super) merged: BTreeMap<&'static str, usize>,
     pub notes: Vec<String>,
 }
 
+pub(super) fn dims(shape: Shape) -> Vec<usize> {
+    match shape {
+        Shape::Features(n) => vec![n],
+        Shape::Image { channels, height, width } => vec![channels, height, width],
+    }
+}
+
+fn unsupported<T>(problem: impl Into<String>) -> Result<T> {
+    Err(Problem::Unsupported(problem.into()))
+}
+
 impl Chain {
-    /// A chain that begins with samples of the given dimensions, and its input.
+    /// A network that begins with samples of the given dimensions, and its input.
     pub fn new(dims: &[usize]) -> Result<(Self, Data)> {
         let count = dims.iter().try_fold(1usize, |count, dim| count.checked_mul(*dim));
         let Some(count) = count.filter(|count| (1..=MAX_NUMBERS).contains(count)) else {
             return Err(Problem::Invalid(format!("the input has impossible dimensions {dims:?}")));
         };
-        let shape = Shape::Features(count);
-        let (layers, used, notes) = (Vec::new(), Vec::new(), Vec::new());
-        let chain = Self { stage: 0, input: shape, shape, at_input: true, layers, used, notes };
+        let chain = Self {
+            input: Shape::Features(count),
+            input_axes: None,
+            parts: Vec::new(),
+            used: Vec::new(),
+            allowance: MAX_MADE,
+            scales: BTreeMap::new(),
+            merged: BTreeMap::new(),
+            notes: Vec::new(),
+        };
         let axes = layout::contiguous(dims).unwrap_or_default();
-        let data = Data { stage: 0, axes, samples: identity(), ending: None };
-        Ok((chain, data))
+        Ok((chain, Data { from: None, axes, samples: identity(), ending: None, sole: true }))
     }
 
-    /// Checks that a tensor is the present end of the chain.
+    /// Checks that something can come after a tensor.
     pub fn check(&self, data: &Data) -> Result<()> {
-        if let Some(name) = data.ending {
-            let problem = format!("{name} can only be the last operation");
-            return Err(Problem::Unsupported(problem));
+        match data.ending {
+            Some(name) => unsupported(format!("{name} can only be the last operation")),
+            None => Ok(()),
         }
-        if data.stage == self.stage {
-            return Ok(());
-        }
-        let problem = "the graph branches here (one of its inputs was already used by another layer); only \
-                       layers one after another can be imported";
-        Err(Problem::Unsupported(problem.into()))
     }
 
-    /// Makes what was done to each number a layer of its own. The tensor is again the chain's end.
+    /// Shape of what the layer before a tensor made.
+    pub(super) fn shape(&self, data: &Data) -> Shape {
+        data.from.map_or(self.input, |from| self.parts[from].shape)
+    }
+
+    /// Makes what was done to each number a layer of its own.
     pub fn settle(&mut self, data: &Data) -> Result<Data> {
         self.check(data)?;
+        let plain = Data { samples: identity(), ..data.clone() };
         match find(&data.samples) {
-            Found::Identity => {}
+            Found::Identity => Ok(plain),
             Found::Activation(function) => {
-                self.push(LayerSpec::Activation { function }, vec![], None);
+                let plain = self.read(&plain)?;
+                let (spec, shape) = (LayerSpec::Activation { function }, self.shape(&plain));
+                let pushed = self.push(spec, vec![], None, plain.from, shape)?;
+                Ok(Data { axes: plain.axes, ..pushed })
             }
-            Found::Unknown => {
-                let problem = "the elementwise operations before it are not one of the activations that can \
-                               be imported";
-                return Err(Problem::Unsupported(problem.into()));
+            Found::Line { factor, shift } => {
+                let plain = self.read(&plain)?;
+                let channels = layout::size(&self.channel_axis(&plain));
+                let left = self.allowance.checked_sub(2 * channels);
+                self.allowance =
+                    left.ok_or_else(|| Problem::Unsupported("its factors need too much memory".into()))?;
+                let factors = (factor != 1.0).then(|| vec![factor; channels]);
+                let shifts = (shift != 0.0).then(|| vec![shift; channels]);
+                self.scale(&plain, factors, shifts, "a factor or shift")
             }
+            Found::Unknown => unsupported(
+                "the elementwise operations before it are not one of the activations that can be imported",
+            ),
         }
-        Ok(Data { stage: self.stage, samples: identity(), ..data.clone() })
     }
 
-    fn push(&mut self, spec: LayerSpec, weights: Vec<f64>, bias: Option<Vec<f64>>) {
-        self.layers.push(Built { spec, weights, bias });
-        self.stage += 1;
-    }
-
-    /// The end of the chain after a layer with an output of this shape.
-    fn after(&mut self, shape: Shape) -> Result<Data> {
-        let dims = match shape {
-            Shape::Features(n) => vec![n],
-            Shape::Image { channels, height, width } => vec![channels, height, width],
+    /// A tensor that is used more than once: its activation is one layer for all who use it.
+    pub fn shared(&mut self, data: &Data) -> Result<Data> {
+        let data = match find(&data.samples) {
+            Found::Activation(_) if data.ending.is_none() => self.settle(data)?,
+            _ => data.clone(),
         };
+        Ok(Data { sole: false, ..data })
+    }
+
+    /// Decides what the network's input is if a tensor is that input; other tensors stay as they are.
+    pub(super) fn read(&mut self, data: &Data) -> Result<Data> {
+        if data.from.is_some() {
+            return Ok(data.clone());
+        }
+        if self.input_axes.as_ref().is_some_and(|axes| *axes != data.axes) {
+            return unsupported("two layers read the network's input in different shapes");
+        }
+        self.input_axes = Some(data.axes.clone());
+        let &[channels, height, width] = layout::sizes(&data.axes).as_slice() else {
+            return Ok(data.clone());
+        };
+        // An image is what the layer sees, in whatever order the model takes it.
+        let image = Shape::Image { channels, height, width };
+        let axes = layout::contiguous(&dims(image)).unwrap_or_default();
+        if self.input != image && axes != data.axes {
+            self.notes.push(format!(
+                "inputs are {image}s stored channel by channel; the model itself takes them in another order of axes"
+            ));
+        }
+        self.input = image;
+        Ok(Data { axes, ..data.clone() })
+    }
+
+    /// Adds a layer; the result is its output.
+    pub(super) fn push(
+        &mut self,
+        spec: LayerSpec,
+        weights: Vec<f64>,
+        bias: Option<Vec<f64>>,
+        from: Option<usize>,
+        shape: Shape,
+    ) -> Result<Data> {
+        self.add(Part::Layer { spec, weights, bias, from }, shape)
+    }
+
+    fn add(&mut self, part: Part, shape: Shape) -> Result<Data> {
+        let dims = dims(shape);
         let count = dims.iter().try_fold(1usize, |count, dim| count.checked_mul(*dim));
         let axes = count.filter(|count| *count <= MAX_NUMBERS).and_then(|_| layout::contiguous(&dims));
         let axes = axes.ok_or_else(|| Problem::Invalid(format!("its output of {dims:?} is too large")))?;
-        (self.shape, self.at_input) = (shape, false);
-        Ok(Data { stage: self.stage, axes, samples: identity(), ending: None })
+        self.parts.push(Built { part, shape });
+        let from = Some(self.parts.len() - 1);
+        Ok(Data { from, axes, samples: identity(), ending: None, sole: true })
+    }
+
+    /// The sum of two tensors.
+    pub fn sum(&mut self, a: &Data, b: &Data) -> Result<Data> {
+        let mut whole = |data: &Data| {
+            let data = self.settle(data)?;
+            self.read(&data)
+        };
+        let (a, b) = (whole(a)?, whole(b)?);
+        let shape = self.shape(&a);
+        if a.axes != b.axes || shape != self.shape(&b) {
+            let (a, b) = (layout::sizes(&a.axes), layout::sizes(&b.axes));
+            return unsupported(format!("it adds branches of {a:?} and {b:?} in different orders of axes"));
+        }
+        let sum = self.add(Part::Sum { from: [a.from, b.from] }, shape)?;
+        Ok(Data { axes: a.axes, ..sum })
     }
 
     /// Channels, height and width of a tensor that must be an image, channel by channel.
-    pub fn image(&mut self, data: &Data) -> Result<[usize; 3]> {
-        let data = self.settle(data)?;
+    pub fn image(&mut self, data: &Data) -> Result<(Data, [usize; 3])> {
         let sizes = layout::sizes(&data.axes);
         let dims = <[usize; 3]>::try_from(sizes.as_slice()).map_err(|_| {
             Problem::Unsupported(format!("its input has {} axes besides the batch, not 3", sizes.len()))
         })?;
+        let data = self.settle(data)?;
+        let data = self.read(&data)?;
         let [channels, height, width] = dims;
-        let image = Shape::Image { channels, height, width };
         let stored = layout::contiguous(&dims).is_some_and(|axes| axes == data.axes);
-        if self.at_input {
-            // The network's input is what this layer sees, in whatever order the model takes it.
-            (self.input, self.shape) = (image, image);
-            if !stored {
-                let note = format!(
-                    "inputs are {image}s stored channel by channel; the model itself takes them in another \
-                     order of axes"
-                );
-                self.notes.push(note);
-            }
-        } else if self.shape != image || !stored {
-            let problem = format!("its input is not the {} stored channel by channel", self.shape);
-            return Err(Problem::Unsupported(problem));
+        if self.shape(&data) != (Shape::Image { channels, height, width }) || !stored {
+            return unsupported(format!(
+                "its input is not the {} stored channel by channel",
+                self.shape(&data)
+            ));
         }
-        Ok(dims)
+        Ok((data, dims))
     }
 
-    /// Number of features of a tensor that must be a vector, and for each its place in memory if
-    /// it is not in order.
-    fn features(&mut self, data: &Data) -> Result<(usize, Axis)> {
+    /// A tensor that must be a vector, its number of features, and for each its place in memory if it is not in
+    /// order.
+    pub(super) fn features(&mut self, data: &Data) -> Result<(Data, Axis)> {
         let data = self.settle(data)?;
         let [axis] = data.axes.as_slice() else {
             let sizes = layout::sizes(&data.axes);
-            let problem = format!("its input has dimensions {sizes:?} besides the batch; flatten it before");
-            return Err(Problem::Unsupported(problem));
+            return unsupported(format!(
+                "its input has dimensions {sizes:?} besides the batch; flatten it before"
+            ));
         };
-        if let Shape::Image { .. } = self.shape {
-            self.push(LayerSpec::Flatten, vec![], None);
-        }
-        Ok((layout::size(axis), axis.clone()))
+        let axis = axis.clone();
+        Ok((self.flat(&data)?, axis))
+    }
+
+    /// A settled tensor, with a flatten layer where it is the features of an image.
+    pub(super) fn flat(&mut self, data: &Data) -> Result<Data> {
+        let data = self.read(data)?;
+        let (Shape::Image { .. }, [axis]) = (self.shape(&data), data.axes.as_slice()) else {
+            return Ok(data);
+        };
+        let count = Shape::Features(layout::size(axis));
+        let flat = self.push(LayerSpec::Flatten, vec![], None, data.from, count)?;
+        Ok(Data { sole: data.sole, axes: data.axes, ..flat })
     }
 
     /// y = Wx + b, W of shape (outputs, inputs).
     pub fn linear(&mut self, data: &Data, weights: &Constant, bias: Option<Vec<f64>>) -> Result<Data> {
-        let (inputs, axis) = self.features(data)?;
+        let (data, axis) = self.features(data)?;
+        let inputs = layout::size(&axis);
         let &[outputs, expected] = weights.dims.as_slice() else {
-            return Err(Problem::Unsupported(format!("`{}` is not a matrix", weights.origin)));
+            return unsupported(format!("`{}` is not a matrix", weights.origin));
         };
         if inputs != expected || outputs == 0 {
             let problem = format!("{inputs} features, but `{}` has {expected}", weights.origin);
             return Err(Problem::Invalid(problem));
         }
         self.note_use(weights);
-        let mut values = weights.reals()?.to_vec();
-        if let Some(order) = layout::order(&axis) {
-            for (from, to) in weights.reals()?.chunks_exact(inputs).zip(values.chunks_exact_mut(inputs)) {
-                order.iter().zip(from).for_each(|(place, value)| to[*place] = *value);
-            }
-        }
-        self.push(LayerSpec::Linear { outputs, bias: bias.is_some() }, values, bias);
-        self.after(Shape::Features(outputs))
+        let values = in_memory_order(weights.reals()?, &axis);
+        let spec = LayerSpec::Linear { outputs, bias: bias.is_some() };
+        self.weighted(spec, values, bias, &data, Shape::Features(outputs))
     }
 
-    /// A layer of windows over an image with its output's shape.
-    pub fn windows(
+    /// Normalises all numbers of a sample.
+    pub fn normalize_sample(
         &mut self,
-        spec: LayerSpec,
-        weights: Option<&Constant>,
-        bias: Option<Vec<f64>>,
-        output: [usize; 3],
+        data: &Data,
+        epsilon: f64,
+        factors: &Constant,
+        shifts: Option<&Constant>,
     ) -> Result<Data> {
-        let values = match weights {
-            Some(weights) => {
-                self.note_use(weights);
-                weights.reals()?.to_vec()
+        let data = self.settle(data)?;
+        let data = self.read(&data)?;
+        let count = self.shape(&data).len();
+        let axis = layout::reshape(&data.axes, &[count]).and_then(|mut axes| axes.pop()).unwrap_or_default();
+        let mut ordered = |part: &Constant| {
+            if part.reals()?.len() != count {
+                let problem = format!("`{}` has dimensions {:?} for {count} numbers", part.origin, part.dims);
+                return Err(Problem::Invalid(problem));
             }
-            None => vec![],
+            self.note_use(part);
+            Ok(in_memory_order(part.reals()?, &axis))
         };
-        self.push(spec, values, bias);
-        let [channels, height, width] = output;
-        self.after(Shape::Image { channels, height, width })
+        let weights = ordered(factors)?;
+        let bias = shifts.map_or_else(|| Ok(vec![0.0; count]), ordered)?;
+        // Exporters write factors of 1 and no shifts where a model has none.
+        let affine = weights.iter().any(|v| *v != 1.0) || bias.iter().any(|v| *v != 0.0);
+        let (weights, bias) = if affine { (weights, Some(bias)) } else { (vec![], None) };
+        let spec = LayerSpec::LayerNorm { epsilon: written(epsilon), affine };
+        let normal = self.push(spec, weights, bias, data.from, self.shape(&data))?;
+        Ok(Data { axes: data.axes, ..normal })
     }
 
     /// Weights of two layers that are one tensor in the file become independent.
@@ -201,34 +305,16 @@ impl Chain {
             self.used.push(constant.origin.clone());
         }
     }
+}
 
-    /// Removes a final sigmoid of a network with one output, which the likelihood applies.
-    fn drop_sigmoid(&mut self) -> bool {
-        let sigmoid = LayerSpec::Activation { function: Activation::Sigmoid };
-        let last = self.layers.last().is_some_and(|layer| layer.spec == sigmoid);
-        let drop = last && self.shape == Shape::Features(1) && self.layers.len() > 1;
-        if drop {
-            self.layers.pop();
+/// Rows of numbers, one per entry of an axis, as they lie in memory.
+pub(super) fn in_memory_order(values: &[f64], axis: &Axis) -> Vec<f64> {
+    let mut ordered = values.to_vec();
+    let width = layout::size(axis);
+    if let Some(order) = layout::order(axis) {
+        for (from, to) in values.chunks_exact(width).zip(ordered.chunks_exact_mut(width)) {
+            order.iter().zip(from).for_each(|(place, value)| to[*place] = *value);
         }
-        drop
     }
-
-    /// The network up to `data`, its weights, and whether a final sigmoid was left out.
-    pub fn finish(mut self, data: &Data) -> Result<(NetworkSpec, Vec<f64>, Vec<String>, bool)> {
-        let (_, axis) = self.features(data)?;
-        if !matches!(axis.as_slice(), [] | [(_, 1)]) {
-            let problem =
-                "the outputs are in another order than the last layer's; leave out the last Transpose";
-            return Err(Problem::Unsupported(problem.into()));
-        }
-        let dropped = self.drop_sigmoid();
-        let mut theta = Vec::new();
-        let mut layers = Vec::with_capacity(self.layers.len());
-        for Built { spec, weights, bias } in self.layers {
-            theta.extend(weights);
-            theta.extend(bias.into_iter().flatten());
-            layers.push(spec);
-        }
-        Ok((NetworkSpec { input: self.input, layers }, theta, self.notes, dropped))
-    }
+    ordered
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use riemla::objective::Likelihood;
 
 use super::apply::State;
+use super::branches::Finished;
 use super::chain::{Chain, Data};
 use super::constant::{Constant, Supply, is_real, type_name};
 use super::messages::{Declared, Graph, Node};
@@ -36,10 +37,12 @@ pub fn import(graph: &Graph<'_>, directory: Option<PathBuf>, bytes: usize) -> Re
         all => return invalid(format!("it has {} outputs, one is needed", all.len())),
     };
     let nodes = needed_nodes(graph, &producers, &output.name)?;
+    let uses = uses(graph, &nodes, &output.name);
     let operations = operations(graph, nodes)?;
     let (input, dims, batch) = input(graph)?;
     let (chain, data) = Chain::new(&dims)?;
     let mut state = State { chain, supply: Supply::new(directory, bytes), batch };
+    let data = Data { sole: uses.get(input).is_none_or(|n| *n == 1), ..data };
     let mut known: HashMap<&str, Known> = HashMap::from([(input, Known::Data(data))]);
     let initializers: HashMap<&str, _> =
         graph.initializers.iter().map(|tensor| (tensor.name.as_ref(), tensor)).collect();
@@ -52,8 +55,11 @@ pub fn import(graph: &Graph<'_>, directory: Option<PathBuf>, bytes: usize) -> Re
             }
         }
         let inputs = inputs(node, index, &known, &producers, graph)?;
-        let made = state.apply(&operation, &inputs).map_err(at)?;
+        let mut made = state.apply(&operation, &inputs).map_err(at)?;
         if let Some(name) = node.outputs.first() {
+            if let (Known::Data(data), true) = (&mut made, uses.get(name.as_ref()).is_some_and(|n| *n > 1)) {
+                *data = state.chain.shared(data).map_err(at)?;
+            }
             known.insert(name, made);
         }
     }
@@ -61,6 +67,15 @@ pub fn import(graph: &Graph<'_>, directory: Option<PathBuf>, bytes: usize) -> Re
         return invalid(format!("its output `{}` does not depend on its input", output.name));
     };
     finish(state.chain, data, &output.name)
+}
+
+/// How often each tensor is used.
+fn uses<'g>(graph: &'g Graph<'_>, nodes: &[usize], output: &'g str) -> HashMap<&'g str, usize> {
+    let mut uses = HashMap::from([(output, 1)]);
+    for name in nodes.iter().flat_map(|index| &graph.nodes[*index].inputs) {
+        *uses.entry(name.as_ref()).or_default() += 1;
+    }
+    uses
 }
 
 /// What the nodes do; all that cannot be imported, at once.
@@ -184,7 +199,7 @@ fn inputs<'k>(
 fn finish(chain: Chain, data: &Data, output: &str) -> Result<ImportedNetwork> {
     let ending = data.ending;
     let end = Data { ending: None, ..data.clone() };
-    let (network, theta, mut notes, sigmoid) =
+    let Finished { network, theta, mut notes, sigmoid } =
         chain.finish(&end).map_err(|problem| problem.at(&format!("output `{output}`")))?;
     let (name, likelihood) = match ending {
         Some(name) => (name, Some(Likelihood::Categorical)),

@@ -1,7 +1,7 @@
 //! Networks and weights from ONNX files, as PyTorch and Keras (tf2onnx) export them.
 //!
-//! The graph must be a chain of layers that [`riemla::nn::LayerSpec`] has. What exporters add around
-//! them is removed where that changes nothing: shape arithmetic, Dropout, Identity, transposes
+//! The graph must be made of layers that [`riemla::nn::LayerSpec`] has, one after another or in branches that are
+//! added. What exporters add around them is removed where that changes nothing: shape arithmetic, Dropout, Identity, transposes
 //! between the orders of axes of Keras and ours (the weights of the next linear layer are permuted
 //! instead), activations written out as several operations. Anything else is an error that names every
 //! operator and attribute in the way. Files are read by a reader of our own: see
@@ -10,6 +10,7 @@
 mod affine;
 mod apply;
 mod attributes;
+mod branches;
 mod chain;
 mod constant;
 mod external;

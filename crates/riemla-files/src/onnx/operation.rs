@@ -7,22 +7,33 @@ use super::function::{Binary, Unary};
 use super::messages::{Node, Tensor, is_standard};
 
 /// The operators that can be imported, for messages.
-pub const SUPPORTED: &str = "Gemm, MatMul and Add with constant weights; Conv (2 dimensions, group and \
-    dilations 1, equal padding on both sides); AveragePool, MaxPool, GlobalAveragePool and GlobalMaxPool \
-    (without padding), ReduceMean and ReduceMax over height and width; BatchNormalization right after a \
-    layer with weights; Flatten, Reshape, Squeeze, Unsqueeze and Transpose that keep the batch first; tanh, \
-    sigmoid, softplus, GELU (exact), SiLU and ReLU; Dropout, Identity and Cast; and a final Softmax, \
-    LogSoftmax or Sigmoid";
+pub const SUPPORTED: &str = "Gemm, MatMul and Add with constant weights; Conv (2 dimensions, equal padding on both \
+    sides); AveragePool, MaxPool, GlobalAveragePool and GlobalMaxPool (without padding), ReduceMean and ReduceMax \
+    over height and width; BatchNormalization, LayerNormalization over a whole sample, and constants added to or \
+    multiplied with channels; sums of branches; Flatten, Reshape, Squeeze, Unsqueeze and Transpose that keep the \
+    batch first; tanh, sigmoid, softplus, GELU, SiLU, ReLU, leaky ReLU and ELU; Dropout, Identity and Cast; and a \
+    final Softmax, LogSoftmax or Sigmoid";
+
+/// Settings of a convolution.
+#[derive(Debug, Clone, Copy)]
+pub struct Convolution {
+    pub kernel: Option<[usize; 2]>,
+    pub stride: [usize; 2],
+    pub dilation: [usize; 2],
+    pub groups: usize,
+    pub padding: Padding,
+}
 
 /// A node's operator with its settings.
 #[derive(Debug)]
 pub enum Operation<'n, 'a> {
     Gemm { alpha: f64, beta: f64, transposed: bool },
     MatMul,
-    Conv { kernel: Option<[usize; 2]>, stride: [usize; 2], padding: Padding },
+    Conv(Convolution),
     Pool { maximum: bool, kernel: [usize; 2], stride: [usize; 2], padding: Padding, ceil: bool },
     GlobalPool { maximum: bool },
     Normalize { epsilon: f64 },
+    NormalizeSample { epsilon: f64, axis: i64 },
     Reduce { maximum: bool, axes: Option<&'n [i64]>, keep: bool },
     Flatten { axis: i64 },
     Reshape { allow_zero: bool },
@@ -84,11 +95,18 @@ fn layer<'n, 'a>(operator: &str, attributes: &mut Attributes<'n, 'a>) -> Option<
         }
         "MatMul" => Operation::MatMul,
         "Conv" => {
-            attributes.only("group", 1);
-            attributes.all("dilations", 1);
-            let kernel = attributes.pair("kernel_shape");
-            let stride = attributes.pair("strides").unwrap_or([1, 1]);
-            Operation::Conv { kernel, stride, padding: padding(attributes) }
+            let groups = attributes.integer("group").unwrap_or(1);
+            let groups = usize::try_from(groups).ok().filter(|groups| *groups > 0).unwrap_or_else(|| {
+                attributes.problems.push(format!("group is {groups}, a number above 0 is needed"));
+                1
+            });
+            Operation::Conv(Convolution {
+                kernel: attributes.pair("kernel_shape"),
+                stride: attributes.pair("strides").unwrap_or([1, 1]),
+                dilation: attributes.pair("dilations").unwrap_or([1, 1]),
+                groups,
+                padding: padding(attributes),
+            })
         }
         "MaxPool" | "AveragePool" => pool(operator == "MaxPool", attributes),
         "GlobalMaxPool" => Operation::GlobalPool { maximum: true },
@@ -102,6 +120,12 @@ fn layer<'n, 'a>(operator: &str, attributes: &mut Attributes<'n, 'a>) -> Option<
             attributes.only("training_mode", 0);
             attributes.number("momentum", 0.9);
             Operation::Normalize { epsilon: attributes.number("epsilon", 1e-5) }
+        }
+        "LayerNormalization" => {
+            // Only says in which precision intermediate results are kept.
+            attributes.integer("stash_type");
+            let axis = attributes.integer("axis").unwrap_or(-1);
+            Operation::NormalizeSample { epsilon: attributes.number("epsilon", 1e-5), axis }
         }
         "Softmax" => {
             Operation::Probabilities { name: "Softmax", axis: attributes.integer("axis").unwrap_or(-1) }
@@ -184,15 +208,18 @@ fn elementwise<'n, 'a>(operator: &str, attributes: &mut Attributes<'n, 'a>) -> O
     Some(match operator {
         "Tanh" => known(Activation::Tanh),
         "Sigmoid" => known(Activation::Sigmoid),
-        "Softplus" => known(Activation::Softplus),
+        "Softplus" => known(Activation::SOFTPLUS),
         "Relu" => known(Activation::Relu),
-        "Gelu" => {
-            let approximate = attributes.word("approximate", "none");
-            if approximate != "none" {
-                attributes.problems.push(format!("approximate is {approximate}, only none can be imported"));
+        "LeakyRelu" => known(Activation::LeakyRelu { slope: attributes.number("alpha", 0.01) }),
+        "Elu" => known(Activation::Elu { alpha: attributes.number("alpha", 1.0) }),
+        "Gelu" => match attributes.word("approximate", "none").as_str() {
+            "none" => known(Activation::Gelu),
+            "tanh" => known(Activation::GeluTanh),
+            other => {
+                attributes.problems.push(format!("approximate is {other}, neither none nor tanh"));
+                known(Activation::Gelu)
             }
-            known(Activation::Gelu)
-        }
+        },
         "Swish" => Operation::Unary(Unary::Swish(attributes.number("alpha", 1.0))),
         "Erf" => Operation::Unary(Unary::Erf),
         "Erfc" => Operation::Unary(Unary::Erfc),
@@ -203,6 +230,7 @@ fn elementwise<'n, 'a>(operator: &str, attributes: &mut Attributes<'n, 'a>) -> O
         "Sub" => Operation::Binary(Binary::Subtract),
         "Mul" => Operation::Binary(Binary::Multiply),
         "Div" => Operation::Binary(Binary::Divide),
+        "Pow" => Operation::Binary(Binary::Power),
         "Greater" => Operation::Binary(Binary::Greater),
         "GreaterOrEqual" => Operation::Binary(Binary::GreaterOrEqual),
         "Less" => Operation::Binary(Binary::Less),

@@ -27,26 +27,43 @@ impl State {
     }
 
     pub(super) fn binary(&mut self, function: Binary, a: &Known, b: &Known) -> Result<Known> {
-        let layer = match (a, b) {
-            (Known::Data(data), Known::Constant(constant))
-            | (Known::Constant(constant), Known::Data(data)) => {
-                self.chain.check(data)?;
-                match function {
-                    Binary::Add => self.chain.add_bias(data, constant)?,
-                    Binary::Multiply => self.chain.multiply(data, constant)?,
-                    _ => None,
-                }
+        let made = match (a, b) {
+            (Known::Data(data), Known::Constant(constant)) => {
+                self.chain.with_channels(function, data, constant, false)?
             }
-            _ => None,
+            (Known::Constant(constant), Known::Data(data)) => {
+                self.chain.with_channels(function, data, constant, true)?
+            }
+            (Known::Data(a), Known::Data(b)) => self.branches(function, a, b)?,
+            (Known::Data(_), _) | (_, Known::Data(_)) => None,
+            _ => return values::compute(function, a, b),
         };
-        if let Some(data) = layer {
+        if let Some(data) = made {
             return Ok(Known::Data(data));
-        }
-        if !matches!((a, b), (Known::Data(_), _) | (_, Known::Data(_))) {
-            return values::compute(function, a, b);
         }
         let (data, [a, b]) = self.together([a, b])?;
         Ok(Known::Data(Data { samples: function.of(&a, &b), ..data }))
+    }
+
+    /// The sum or difference of two branches; none if both are functions of one tensor that amount to one.
+    fn branches(&mut self, function: Binary, a: &Data, b: &Data) -> Result<Option<Data>> {
+        self.chain.check(a)?;
+        self.chain.check(b)?;
+        let known = |samples: &[f64]| function::find(samples) != Found::Unknown;
+        let one = a.from == b.from
+            && !(known(&a.samples) && known(&b.samples) && !known(&function.of(&a.samples, &b.samples)));
+        let negated;
+        let b = match function {
+            Binary::Add | Binary::Subtract if one => return Ok(None),
+            Binary::Add => b,
+            Binary::Subtract => {
+                negated = Data { samples: Unary::Neg.after(&b.samples), ..b.clone() };
+                &negated
+            }
+            _ if a.from == b.from => return Ok(None),
+            _ => return unsupported("it combines two branches; only sums of branches can be imported"),
+        };
+        self.chain.sum(a, b).map(Some)
     }
 
     pub(super) fn choose(&mut self, condition: &Known, yes: &Known, no: &Known) -> Result<Known> {
@@ -64,6 +81,9 @@ impl State {
             self.chain.check(data)?;
             if shared.is_some_and(|shared| shared.axes != data.axes) {
                 return unsupported("its inputs have different shapes");
+            }
+            if shared.is_some_and(|shared| shared.from != data.from) {
+                return unsupported("it combines two branches; only sums of branches can be imported");
             }
             shared = Some(data);
         }

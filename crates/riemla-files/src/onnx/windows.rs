@@ -6,7 +6,7 @@ use super::apply::State;
 use super::chain::Data;
 use super::constant::Constant;
 use super::layout;
-use super::operation::Padding;
+use super::operation::{Convolution, Padding};
 use super::values::position;
 use super::{Problem, Result};
 
@@ -20,8 +20,9 @@ impl State {
         data: &Data,
         weights: &Constant,
         bias: Option<&Constant>,
-        (stated, stride, padding): (Option<[usize; 2]>, [usize; 2], Padding),
+        settings: Convolution,
     ) -> Result<Data> {
+        let Convolution { kernel: stated, stride, padding, dilation, groups } = settings;
         let &[channels, inputs, height, width] = weights.dims.as_slice() else {
             let dims = &weights.dims;
             return unsupported(format!(
@@ -29,25 +30,45 @@ impl State {
                 weights.origin
             ));
         };
-        let (kernel, image) = ([height, width], self.chain.image(data)?);
-        if inputs != image[0] || stated.is_some_and(|stated| stated != kernel) || channels == 0 {
-            let problem =
-                format!("`{}` has dimensions {:?}, its input {image:?}", weights.origin, weights.dims);
+        let kernel = [height, width];
+        let (data, image) = self.chain.image(data)?;
+        let divided = image[0].is_multiple_of(groups) && channels.is_multiple_of(groups);
+        if !divided
+            || inputs != image[0] / groups
+            || stated.is_some_and(|stated| stated != kernel)
+            || channels == 0
+        {
+            let problem = format!(
+                "`{}` has dimensions {:?}, its input {image:?}, with {groups} groups",
+                weights.origin, weights.dims
+            );
             return Err(Problem::Invalid(problem));
         }
-        let padding = [0, 1].map(|axis| pad(padding, axis, image[axis + 1], kernel[axis], stride[axis]));
+        let extent =
+            [0, 1].map(|axis| (kernel[axis].max(1) - 1).saturating_mul(dilation[axis]).saturating_add(1));
+        let padding = [0, 1].map(|axis| pad(padding, axis, image[axis + 1], extent[axis], stride[axis]));
         let [Some(top), Some(left)] = padding else {
             return unsupported("auto_pad needs more padding on one side than on the other");
         };
         let size =
-            [window(image[1], kernel[0], stride[0], top), window(image[2], kernel[1], stride[1], left)];
+            [window(image[1], extent[0], stride[0], top), window(image[2], extent[1], stride[1], left)];
         let [Some(rows), Some(columns)] = size else {
             return Err(Problem::Invalid(format!("kernel {kernel:?} is larger than its input {image:?}")));
         };
         let bias = bias.map(|bias| self.bias(bias, channels, 1.0)).transpose()?;
         self.supply.take(weights.reals()?.len())?;
-        let spec = LayerSpec::Conv2d { channels, kernel, stride, padding: [top, left], bias: bias.is_some() };
-        self.chain.windows(spec, Some(weights), bias, [channels, rows, columns])
+        let spec = LayerSpec::Conv2d {
+            channels,
+            kernel,
+            stride,
+            padding: [top, left],
+            dilation,
+            groups,
+            bias: bias.is_some(),
+        };
+        self.chain.note_use(weights);
+        let shape = Shape::Image { channels, height: rows, width: columns };
+        self.chain.weighted(spec, weights.reals()?.to_vec(), bias, &data, shape)
     }
 
     pub(super) fn pool(
@@ -56,7 +77,8 @@ impl State {
         maximum: bool,
         (kernel, stride, padding, ceil): ([usize; 2], [usize; 2], Padding, bool),
     ) -> Result<Data> {
-        let image @ [channels, height, width] = self.chain.image(data)?;
+        let (data, image) = self.chain.image(data)?;
+        let [channels, height, width] = image;
         let sides = [height, width];
         if (0..2).any(|axis| pad(padding, axis, sides[axis], kernel[axis], stride[axis]) != Some(0)) {
             return unsupported("auto_pad needs padding here, which pooling cannot have");
@@ -74,7 +96,8 @@ impl State {
         } else {
             LayerSpec::AveragePool { kernel, stride }
         };
-        self.chain.windows(spec, None, None, [channels, rows, columns])
+        let shape = Shape::Image { channels, height: rows, width: columns };
+        self.chain.push(spec, vec![], None, data.from, shape)
     }
 
     /// One window over the whole image.
@@ -94,7 +117,7 @@ impl State {
         let gone =
             |i: usize| axes.is_some_and(|axes| axes.iter().any(|axis| position(*axis, rank) == Some(i + 1)));
         let kept: Vec<usize> = (0..data.axes.len()).filter(|i| !gone(*i)).collect();
-        let Shape::Image { channels, height, width } = self.chain.shape else {
+        let Shape::Image { channels, height, width } = self.chain.shape(data) else {
             return unsupported("it is not over height and width of an image");
         };
         let image = layout::contiguous(&[channels, height, width]).unwrap_or_default();

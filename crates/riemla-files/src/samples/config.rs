@@ -4,7 +4,7 @@ use riemla::posterior::{Method, PosteriorConfig};
 use riemla::reference::Reference;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A method with its settings. In JSON one object, whose `method` tells which.
+/// A method with its settings. In JSON one object with the name in `method`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum RunConfig {

@@ -20,8 +20,8 @@ pub const SAMPLES_TENSORS_FILE: &str = "samples.safetensors";
 pub const SAMPLES_LINES_FILE: &str = "samples.jsonl";
 
 /// What to do about a damaged file of a set.
-const REMEDY: &str = "remove the files samples.* beside it and run the same command again: the draws are in the log, \
-                      or are made again";
+const REMEDY: &str = "remove the files samples.* next to it and run the same command again: the draws are \
+                      restored from the log or drawn again";
 
 /// `samples.json`.
 #[derive(Serialize, Deserialize)]
@@ -75,7 +75,7 @@ pub fn read_samples(directory: &Path) -> Result<SavedSamples> {
         return Err(Error::Mismatch {
             file: name(&path),
             other: name(&directory.join(SAMPLES_LINES_FILE)),
-            problem: format!("{count} draws there, {} here; write the samples again", records.len()),
+            problem: format!("{count} draws in one, {} in the other; write the samples again", records.len()),
         });
     }
     let theta = TensorFile::open_ours(&tensors, REMEDY)?.get_checked("theta", &[count, run.dim])?;
@@ -83,7 +83,7 @@ pub fn read_samples(directory: &Path) -> Result<SavedSamples> {
         return Err(Error::Mismatch {
             file: name(&path),
             other: name(&tensors),
-            problem: format!("the draws are those of another set; {REMEDY}"),
+            problem: format!("the draws belong to another set; {REMEDY}"),
         });
     }
     let rows = theta.chunks_exact(run.dim.max(1));

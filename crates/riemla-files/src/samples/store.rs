@@ -79,7 +79,7 @@ impl SampleStore {
         };
         store.scan(start, length).map_err(Error::io(&text, action))?;
         if store.end < length {
-            store.file.set_len(store.end).map_err(Error::io(&text, "cut off an incomplete draw"))?;
+            store.file.set_len(store.end).map_err(Error::io(&text, "remove an incomplete draw from it"))?;
         }
         Ok(store)
     }
@@ -264,7 +264,8 @@ fn read_header(file: &mut File, text: &str, length: u64) -> Result<(RunInfo, u64
         damaged(
             text,
             problem,
-            "remove it, and the same command goes on from the finished set beside it, if any",
+            "remove it and run the same command again: it continues from the finished set next to it, if \
+             there is one",
         )
     };
     let action = "read the draws in it";

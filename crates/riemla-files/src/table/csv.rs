@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// Reads a CSV file chunk by chunk: memory for one chunk only.
 ///
-/// The delimiter is recognised unless told; fields may be quoted; surrounding blanks are ignored. A
+/// The delimiter is recognised unless given; fields may be quoted; surrounding blanks are ignored. A
 /// column in which every entry is a number or missing is numeric, any other is text, chunk by
 /// chunk: tell the kinds of columns when all chunks must agree.
 pub struct CsvReader {
@@ -262,7 +262,7 @@ fn check_header(file: &str, header: &[String]) -> Result<()> {
         return Err(Error::format(file, "CSV", format!("line 1: {problem}; every column needs its own")));
     }
     if header.iter().all(|name| name.parse::<f64>().is_ok()) {
-        let problem = "line 1 holds only numbers; a header row with column names was expected";
+        let problem = "line 1 contains only numbers; a header row with column names was expected";
         return Err(Error::format(file, "CSV", problem));
     }
     Ok(())
@@ -271,8 +271,8 @@ fn check_header(file: &str, header: &[String]) -> Result<()> {
 fn utf8<'a>(file: &str, line: u64, field: &'a [u8]) -> Result<&'a str> {
     let problem = match std::str::from_utf8(field) {
         Ok(text) if !text.contains('\0') => return Ok(text.trim()),
-        Ok(_) => "NUL bytes: the file is damaged, or no text; save it again as UTF-8",
-        Err(_) => "not UTF-8 text; save it as UTF-8 or unpack it",
+        Ok(_) => "NUL bytes: the file is damaged or not text; save it again as UTF-8",
+        Err(_) => "not UTF-8 text; save it as UTF-8, or decompress it",
     };
     Err(Error::format(file, "CSV", format!("line {line}: {problem}")))
 }

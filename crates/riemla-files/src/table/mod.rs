@@ -24,7 +24,7 @@ pub enum Values {
     Strings(Vec<String>),
 }
 
-/// What is known of the columns of a CSV file before it is read; what others are is told by their entries.
+/// What is known of the columns of a CSV file before it is read; other columns are recognised by their entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ColumnKinds {
     /// Text, even if all entries look like numbers.
@@ -121,7 +121,7 @@ impl Table {
                     entry::number(entry, self.decimal_comma).is_none() && !entry::is_missing_number(entry)
                 };
                 let Some(row) = strings.iter().position(is_text) else {
-                    return Err(self.cell(name, 0, "this column of text must be one of numbers"));
+                    return Err(self.cell(name, 0, "this column contains text, but must contain numbers"));
                 };
                 Err(Error::Text { file, line: self.line(row), column, value: strings[row].clone() })
             }
@@ -173,7 +173,7 @@ pub fn read_table_from(source: Source, kinds: &ColumnKinds) -> Result<Table> {
         Format::Csv | Format::Idx => {
             let mut reader = CsvReader::new(source, kinds)?;
             let file = reader.name().to_string();
-            let empty = Error::Empty { file, expected: "there is a header but no rows" };
+            let empty = Error::Empty { file, expected: "it has a header but no rows" };
             reader.next_chunk(usize::MAX)?.ok_or(empty)
         }
     }

@@ -115,8 +115,7 @@ fn read_header(source: &mut Source, name: &str) -> Result<Header> {
     };
     let bytes = source.bytes(length, "the NPY header")?;
     let text = String::from_utf8_lossy(&bytes);
-    let invalid =
-        || Error::format(source.name(), "NPY", format!("the header of `{name}` cannot be understood"));
+    let invalid = || Error::format(source.name(), "NPY", format!("the header of `{name}` cannot be parsed"));
     let descr = field(&text, "descr").ok_or_else(invalid)?;
     let descr = descr.strip_prefix(['\'', '"']).and_then(|rest| rest.split(['\'', '"']).next());
     let (kind, width, big_endian) = descr.and_then(number_type).ok_or_else(|| Error::Dtype {

@@ -32,6 +32,7 @@ pub fn model() -> Model {
             target: Target::Classes { column: "kind".into(), classes, text: true },
         }),
         training: Some(TrainingRecord {
+            class_weights: None,
             method: "lbfgs".into(),
             seed: Some(1),
             samples: 30,

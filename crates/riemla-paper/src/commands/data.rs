@@ -18,8 +18,8 @@ const MIRROR: &str = "RIEMLA_DATA_MIRROR";
 
 const AFTER_HELP: &str = "\
 Examples:
-  riemla data list                 what there is, where it comes from, under which licence
-  riemla data fetch mnist kmnist   download what is missing, checked before it is kept
+  riemla data list                 the data sets, their sources and licences
+  riemla data fetch mnist kmnist   download missing files and verify their checksums
   riemla data check                compare all files with their checksums";
 
 /// List, download and check the data sets of the experiments
@@ -38,17 +38,17 @@ pub struct Data {
 /// What to do with data sets.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Which are present, where each comes from, its licence
+    /// List the data sets: location, source and licence
     List,
-    /// Download what is missing, over HTTPS; a file appears only when it is complete and right
+    /// Download missing files over HTTPS; a file is kept only if it is complete and its checksum matches
     Fetch {
         /// Names from `riemla data list`
         #[arg(required = true, value_name = "NAME")]
         names: Vec<String>,
     },
-    /// Compare the files that are there with their checksums
+    /// Compare existing files with their checksums
     Check {
-        /// Names from `riemla data list`; all if none is given
+        /// Names from `riemla data list` [default: all]
         #[arg(value_name = "NAME")]
         names: Vec<String>,
     },
@@ -83,9 +83,9 @@ fn list(directories: &DataDirs) -> String {
             Presence::Generated => "generated".into(),
             Presence::Present(path) | Presence::Intact(path) => path.display().to_string(),
             Presence::Unusable(_) if set.files.iter().all(|file| file.source != Source::ByHand) => {
-                format!("missing; get it with: riemla data fetch {}", set.name)
+                format!("missing; download it with: riemla data fetch {}", set.name)
             }
-            Presence::Unusable(_) => format!("missing; by hand: {}", set.by_hand),
+            Presence::Unusable(_) => format!("missing; must be obtained manually: {}", set.by_hand),
         };
         text += &format!("{:18} {} ({})\n{:18} {state}\n", set.name, set.about, set.size(), "");
         text += &format!("{:18} origin: {}; licence: {}\n", "", set.origin, set.licence);
@@ -107,7 +107,7 @@ fn fetch(sets: &[&DataSet], directories: &DataDirs, quiet: bool) -> anyhow::Resu
         }
         for file in fetched? {
             let (Fetched::Present(path) | Fetched::Downloaded(path)) = &file;
-            let what = if matches!(file, Fetched::Present(_)) { "there already" } else { "downloaded" };
+            let what = if matches!(file, Fetched::Present(_)) { "already present" } else { "downloaded" };
             console::print(&format!("{}: {what}\n", path.display()))?;
         }
     }
@@ -120,7 +120,7 @@ fn check(sets: &[&DataSet], all: bool, directories: &DataDirs) -> anyhow::Result
     for set in sets {
         let verdict = match presence(set, directories, true) {
             Presence::Generated => "generated".into(),
-            Presence::Present(_) | Presence::Intact(_) => "right".into(),
+            Presence::Present(_) | Presence::Intact(_) => "intact".into(),
             Presence::Unusable(error @ DataError::Missing { .. }) => {
                 bad |= !all;
                 if all { "missing".into() } else { error.to_string() }

@@ -21,28 +21,30 @@ use riemla_cli::{FAILED, INTERRUPTED};
 
 const AFTER_HELP: &str = "\
 Examples:
-  riemla reproduce list                   what there is, and what it takes
-  riemla reproduce all --quick            everything, small, in minutes
+  riemla reproduce list                   all experiments, with their time and memory
+  riemla reproduce all --quick            small versions of all, in minutes
   riemla reproduce banana --preset paper --preset calibrated --out results/banana
-  riemla reproduce banana --out results/banana --resume     after a kill, or to add presets and seeds
-  riemla reproduce my-banana.toml --out mine                a changed copy of experiments/banana.toml
-  riemla reproduce report results/banana                    the report again, from runs.jsonl or results.csv
-  riemla reproduce strength --out results/strength          which rule for the strength is best
-  riemla reproduce truth --out results/truth                which method is closest to exact draws
+  riemla reproduce banana --out results/banana --resume     continue after an interruption, or add presets \
+and seeds
+  riemla reproduce my-banana.toml --out mine                your own copy of experiments/banana.toml
+  riemla reproduce report results/banana                    write the report again, from runs.jsonl or \
+results.csv
+  riemla reproduce strength --out results/strength          compare rules for the strength of the metric
+  riemla reproduce truth --out results/truth                compare methods with exact draws
 
-Every draw is on disk before the next begins. Ctrl-C ends the run after the draws under way and writes \
-the report of what is there; --resume goes on with the same bits as if nothing had happened.";
+Every draw is saved as soon as it is finished. Ctrl-C ends the run after the current draws and writes a \
+report of the results so far; --resume continues, with the same results as an uninterrupted run.";
 
-/// Run the paper's experiments and lay their numbers beside the paper's
+/// Run the paper's experiments and compare the results with the published numbers
 ///
 /// EXPERIMENT is a name from `riemla reproduce list`, the path of a TOML file, or `all` (those of the paper).
 /// Writes to DIR:
 ///
-///   results.csv   means over seeds, with the columns of the paper's numbers and diagnostics
+///   results.csv   means over seeds, with diagnostics
 ///   runs.jsonl    one line per posterior and seed: settings, scores, counters
-///   report.html   tables beside the paper's, figures, claims; one file for the browser
+///   report.html   comparison with the published numbers, figures, claims; a single file
 ///   results.md    the tables as text; figures.md and figures/ the figures as files
-///   samples/      every draw; fits/ every trained network; experiments/ what was run
+///   samples/      all draws; fits/ all trained networks; experiments/ the experiments as run
 ///   truth.*       of `truth`: distances from exact draws, as truth.csv and truth.md
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, verbatim_doc_comment)]
@@ -51,13 +53,12 @@ pub struct Reproduce {
     #[arg(required = true, value_name = "EXPERIMENT")]
     pub experiments: Vec<String>,
 
-    /// The small version of each experiment
+    /// Run the small version of each experiment
     #[arg(long)]
     pub quick: bool,
 
-    /// How geodesics are run, for the methods that have them; may be given several times.
-    /// Experiments with settings of their own (strength, truth) ignore it
-    /// [default: all three with --quick, otherwise paper and calibrated]
+    /// How geodesics are computed; may be given several times. Experiments with their own settings
+    /// (strength, truth) ignore it [default: all three with --quick, otherwise paper and calibrated]
     #[arg(long, value_name = "PRESET")]
     pub preset: Vec<PresetArgument>,
 
@@ -69,7 +70,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1, 1_000_000))]
     pub samples: Option<u64>,
 
-    /// Prior precision from the marginal likelihood, from the experiment's file, or both
+    /// Prior precision: from the marginal likelihood, from the experiment's file, or both
     #[arg(long, value_name = "PRIOR", default_value = "both")]
     pub prior: PriorArgument,
 
@@ -81,7 +82,7 @@ pub struct Reproduce {
     #[arg(long, short, value_name = "DIR", default_value = "riemla-results")]
     pub out: PathBuf,
 
-    /// Go on in a directory that holds results
+    /// Continue in a directory that contains results
     #[arg(long)]
     pub resume: bool,
 }
@@ -91,9 +92,9 @@ pub struct Reproduce {
 pub enum PresetArgument {
     /// As the authors' code: Dormand-Prince at rtol 1e-6, atol 1e-3, strength 1
     Paper,
-    /// The same geodesics solved properly
+    /// The same geodesics, solved accurately
     Converged,
-    /// The defaults: preconditioned metric, at the strength at which the loss rises as for exact draws
+    /// The defaults: preconditioned metric, with the strength at which the loss rises as for exact draws
     Calibrated,
 }
 
@@ -124,7 +125,9 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
             report(directory, &data, quiet)
         }
         ["report", ..] => anyhow::bail!("`reproduce report` takes one directory, that of a run (--out)"),
-        ["list", ..] => anyhow::bail!("`reproduce list` lists all experiments and takes no further words"),
+        ["list", ..] => {
+            anyhow::bail!("`reproduce list` lists all experiments and takes no further arguments")
+        }
         _ => execute(arguments, &request(arguments, &words)?, quiet),
     }
 }
@@ -173,7 +176,7 @@ fn closing(outcome: &Outcome, seconds: u64) -> String {
         Outcome { interrupted: true, .. } => "Interrupted; continue with --resume".to_string(),
         Outcome { failures, .. } if !failures.is_empty() => {
             let what = if failures.len() == 1 { "failure" } else { "failures" };
-            format!("Done but for {} {what}", failures.len())
+            format!("Done, with {} {what},", failures.len())
         }
         _ => "Done".to_string(),
     };
@@ -195,7 +198,7 @@ fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
     }
     let unused = arguments.prior != PriorArgument::Both || !arguments.preset.is_empty();
     if unused && experiments.iter().all(|experiment| experiment.truth.is_some()) {
-        anyhow::bail!("{} has settings of its own: it takes no --prior and --preset", words.join(", "));
+        anyhow::bail!("{} has its own settings: leave out --prior and --preset", words.join(", "));
     }
     Ok(Request {
         experiments,

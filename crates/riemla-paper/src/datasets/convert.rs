@@ -18,9 +18,11 @@ impl Tables {
     pub fn csv(&self, contents: &[Vec<u8>]) -> Result<Vec<u8>, String> {
         let mut csv = format!("{}\n", self.header);
         for content in contents {
-            let text = std::str::from_utf8(content).map_err(|_| "it is no text".to_string())?;
+            let text = std::str::from_utf8(content).map_err(|_| "it is not text".to_string())?;
             for line in text.lines().filter(|line| !line.trim().is_empty()) {
-                csv += &self.line(line).ok_or_else(|| format!("the line `{line}` is not of this table"))?;
+                csv += &self
+                    .line(line)
+                    .ok_or_else(|| format!("the line `{line}` does not belong to this table"))?;
             }
         }
         Ok(csv.into_bytes())

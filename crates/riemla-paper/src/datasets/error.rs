@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum DataError {
     /// No such data set.
-    #[error("there is no data set {name}; there are {known}")]
+    #[error("unknown data set {name}; the data sets are {known}")]
     Unknown {
         /// The name asked for.
         name: String,
@@ -15,7 +15,7 @@ pub enum DataError {
         known: String,
     },
     /// A file is in none of the directories.
-    #[error("{path} of the data set {name} is in none of {}; {remedy}", shown(searched))]
+    #[error("{path} of the data set {name} was not found in {}; {remedy}", shown(searched))]
     Missing {
         /// The data set.
         name: &'static str,
@@ -28,7 +28,7 @@ pub enum DataError {
     },
     /// The content is not that of the published file.
     #[error(
-        "{}: SHA-256 of the content is {found}, not {expected}; remove the file and get it again",
+        "{}: SHA-256 of the content is {found}, not {expected}; remove the file and download it again",
         file.display()
     )]
     Checksum {
@@ -40,7 +40,7 @@ pub enum DataError {
         found: String,
     },
     /// The content has another shape, range or label set than it should.
-    #[error("{file}: {what} should be {expected}, but is {found}; get the file again")]
+    #[error("{file}: {what} should be {expected}, but is {found}; download the file again")]
     Content {
         /// The file.
         file: String,
@@ -52,7 +52,7 @@ pub enum DataError {
         found: String,
     },
     /// A file that cannot be downloaded in the form needed here.
-    #[error("{path} cannot be downloaded in this form; get it by hand: {remedy}")]
+    #[error("{path} cannot be downloaded in this form; obtain it manually: {remedy}")]
     ByHand {
         /// The file.
         path: &'static str,
@@ -70,7 +70,7 @@ pub enum DataError {
         remedy: &'static str,
     },
     /// A download was interrupted. Nothing was left behind.
-    #[error("interrupted while downloading {url}; nothing was kept of it")]
+    #[error("interrupted while downloading {url}; nothing was saved")]
     Interrupted {
         /// From where.
         url: String,

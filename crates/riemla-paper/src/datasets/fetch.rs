@@ -20,9 +20,10 @@ const ANSWER: Duration = Duration::from_secs(60);
 /// Bytes per step of the progress bar.
 const PIECE: usize = 1 << 16;
 const NO_NETWORK: &str = "check the network (proxies: HTTPS_PROXY), or copy the file from another machine \
-                          into the data directory: riemla data list says where it belongs";
+                          into the data directory, which riemla data list shows";
 
-const OTHER_FILE: &str = "the file there has changed or was damaged on the way; nothing was kept of it";
+const OTHER_FILE: &str = "the file on the server has changed or was damaged during the download; it was \
+     not kept";
 
 /// What happened to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,14 +114,14 @@ fn download(file: &DataFile, url: &str, stop: &AtomicBool, watch: &dyn Watch) ->
             return Err(DataError::Interrupted { url: url.into() });
         }
         let count = reader.by_ref().take(PIECE as u64).read_to_end(&mut bytes);
-        if count.map_err(|error| failed(format!("the connection broke: {error}")))? == 0 {
+        if count.map_err(|error| failed(format!("the connection was lost: {error}")))? == 0 {
             break;
         }
         watch.step();
     }
     match length {
         Some(length) if length != bytes.len() as u64 => {
-            Err(failed(format!("the connection broke after {} of {length} bytes", bytes.len())))
+            Err(failed(format!("the connection was lost after {} of {length} bytes", bytes.len())))
         }
         _ => Ok(bytes),
     }

@@ -51,9 +51,12 @@ impl DataDirs {
 
 fn remedy(set: &DataSet, file: &DataFile) -> String {
     match file.source {
-        Source::Copy(_) | Source::Tables(_) => format!("get it with: riemla data fetch {}", set.name),
+        Source::Copy(_) | Source::Tables(_) => format!("download it with: riemla data fetch {}", set.name),
         Source::ByHand => {
-            format!("name the directory that has it with --data-dir, or get it by hand: {}", set.by_hand)
+            format!(
+                "give the directory that contains it with --data-dir, or obtain it manually: {}",
+                set.by_hand
+            )
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct Drawn {
     pub failed: Vec<(u64, String)>,
     /// Mean seconds per draw; none where they were not measured.
     pub seconds_per_sample: Option<f64>,
-    /// The strength in force, for geodesics.
+    /// The strength used, for geodesics.
     pub strength: Option<f64>,
     /// How it was found, if by a rule.
     pub found: Option<FoundStrength>,

@@ -158,7 +158,7 @@ pub enum Split {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seed: Option<u32>,
     },
-    /// scikit-learn's `train_test_split`: so many rows for training, the others for the test.
+    /// scikit-learn's `train_test_split`: a number of rows for training, the others for testing.
     Count {
         /// Rows for training.
         train: usize,

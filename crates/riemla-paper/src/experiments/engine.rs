@@ -97,7 +97,7 @@ impl Run<'_> {
         let has = if experiment.priors.is_empty() { "none".into() } else { names(&experiment.priors) };
         let version = if self.request.quick { "its small version" } else { "it" };
         let asked = names(&self.request.priors);
-        format!("{}: nothing to run; {version} has the priors: {has}; asked for: {asked}", experiment.name)
+        format!("{}: nothing to run; {version} has the priors: {has}; requested: {asked}", experiment.name)
     }
 
     /// A failure of one part is written down and does not stop the others.
@@ -275,7 +275,7 @@ impl Run<'_> {
 /// One line for logs.
 fn line(key: &CellKey, drawn: &Drawn, summary: &DrawSummary, verdict: &Verdict) -> String {
     if let Some(reason) = &drawn.unfit {
-        return format!("{}: left out: {reason}", key.label());
+        return format!("{}: skipped: {reason}", key.label());
     }
     let first: Vec<String> =
         verdict.scores.iter().take(2).map(|s| format!("{} {:.4}", s.score, s.value)).collect();

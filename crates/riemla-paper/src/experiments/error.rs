@@ -11,7 +11,7 @@ use riemla_workflow::workflow::WorkflowError;
 #[non_exhaustive]
 pub enum ExperimentError {
     /// No such experiment.
-    #[error("there is no experiment {name}; there are {known}, or give the path of a TOML file")]
+    #[error("unknown experiment {name}; the experiments are {known}, or give the path of a TOML file")]
     Unknown {
         /// The name asked for.
         name: String,
@@ -28,13 +28,13 @@ pub enum ExperimentError {
     },
     /// The output directory holds something.
     #[error(
-        "{} is not empty; continue what is there with --resume, or choose another directory with --out",
+        "{} is not empty; continue its run with --resume, or choose another directory with --out",
         .0.display()
     )]
     NotEmpty(PathBuf),
     /// The output directory holds something that no run put there.
     #[error(
-        "{} holds files that riemla reproduce did not write; choose a new or empty directory with --out",
+        "{} contains files that riemla reproduce did not write; choose a new or empty directory with --out",
         .0.display()
     )]
     Foreign(PathBuf),
@@ -52,13 +52,13 @@ pub enum ExperimentError {
     },
     /// A directory without results.
     #[error(
-        "there are no results in {}: neither runs.jsonl nor results.csv; name the directory of a run (--out)",
+        "{} contains no results (neither runs.jsonl nor results.csv); give the directory of a run (--out)",
         .0.display()
     )]
     NoResults(PathBuf),
     /// The output directory was made with other settings.
     #[error(
-        "{} was made with other settings ({what}); use the same ones, or another directory with --out",
+        "{} was created with other settings ({what}); use the same settings, or another directory with --out",
         file.display()
     )]
     Changed {
@@ -76,7 +76,7 @@ pub enum ExperimentError {
         seed: u64,
     },
     /// A posterior of which not a single draw could be made.
-    #[error("{what}: no draw could be made: {reason}")]
+    #[error("{what}: no draw succeeded: {reason}")]
     NoDraw {
         /// Which posterior.
         what: String,
@@ -84,7 +84,7 @@ pub enum ExperimentError {
         reason: String,
     },
     /// Ctrl-C.
-    #[error("interrupted; what was drawn is kept: continue with --resume")]
+    #[error("interrupted; finished draws are kept: continue with --resume")]
     Interrupted,
     /// A file of the output directory that cannot be understood.
     #[error("{}: {message}; remove it and run again with --resume", file.display())]

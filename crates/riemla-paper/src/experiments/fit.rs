@@ -21,6 +21,7 @@ use super::rows::{Rows, values};
 use super::{ExperimentError, PriorName, Result};
 use riemla_workflow::watch::Watch;
 use riemla_workflow::workflow::Predictor;
+use riemla_workflow::workflow::predictor::Way;
 
 /// A trained network.
 pub struct Fit {
@@ -168,6 +169,7 @@ fn recorded(
     let mut gradient = vec![0.0; theta.len()];
     let value = loss.value_and_gradient(&theta, &mut gradient);
     let training = TrainingRecord {
+        class_weights: None,
         method,
         seed: Some(seed),
         samples: rows.train.len(),
@@ -250,7 +252,7 @@ impl Fit {
         let outputs = Arc::new(NetworkOutputs::new(self.network.clone(), laplace.likelihood)?);
         let method = if linearized { Method::LinRiemLa } else { Method::RiemLa };
         let model = riemla::predict::Predictor::new(outputs, method, laplace.gaussian.clone());
-        Ok(Predictor { model, thetas, scale: None })
+        Ok(Predictor { model, thetas, way: Way::Draws, scale: None })
     }
 
     fn training_error(&self, rows: &Rows) -> Result<f64> {

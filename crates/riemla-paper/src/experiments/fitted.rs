@@ -80,7 +80,7 @@ impl<'a> Fitted<'a> {
     /// The posterior of a key.
     pub fn posterior(&self, key: &CellKey) -> Result<Posterior> {
         let Some(method) = key.method.posterior() else {
-            return Err(riemla::Error::Unsupported(format!("{} is no posterior", key.method)).into());
+            return Err(riemla::Error::Unsupported(format!("{} is not a posterior", key.method)).into());
         };
         let config = PosteriorConfig {
             batch: self.ready.problem.batch.filter(|_| key.method.batched()),

@@ -157,9 +157,9 @@ impl DrawSummary {
 pub struct ModelSummary {
     /// Number of weights.
     pub weights: usize,
-    /// Prior precision in force.
+    /// Prior precision used.
     pub prior_precision: Option<f64>,
-    /// Noise in force.
+    /// Noise used.
     pub sigma_noise: Option<f64>,
     /// Log marginal likelihood.
     pub log_marginal_likelihood: Option<f64>,

@@ -31,18 +31,18 @@ impl Experiment {
 
     fn mistakes(&self) -> std::result::Result<(), String> {
         if !self.problems.is_empty() && !self.uses.is_empty() {
-            return Err("an experiment has problems of its own or uses those of others, not both".into());
+            return Err("an experiment either defines [[problems]] or uses those of others, not both".into());
         }
         let densities = self.truth.as_ref().is_some_and(|plan| !plan.densities.is_empty());
         if self.problems.is_empty() && self.uses.is_empty() && !densities {
-            return Err("there are no problems: add [[problems]]".into());
+            return Err("it has no problems: add [[problems]]".into());
         }
         let names = self.problems.iter().map(|problem| ("the problem", &problem.name));
         for (what, name) in std::iter::once(("the experiment", &self.name)).chain(names) {
             if !is_name(name) {
                 return Err(format!(
-                    "{what} is called `{name}`: a name is a part of paths and tables, of letters, digits, \
-                     spaces and any of - _ = . +, and begins with a letter or digit"
+                    "{what} is called `{name}`: a name is used in paths and tables; it consists of \
+                     letters, digits, spaces and any of - _ = . +, and begins with a letter or digit"
                 ));
             }
         }
@@ -66,7 +66,7 @@ impl Experiment {
         let mut settings = self.settings.clone();
         settings.sort_unstable();
         if let Some(pair) = settings.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("the setting {} is there twice", pair[0]));
+            return Err(format!("the setting {} is listed twice", pair[0]));
         }
         let batched = self.methods.iter().any(|entry| entry.method.batched());
         match self.problems.iter().find(|problem| batched && problem.batch.is_none()) {
@@ -77,7 +77,7 @@ impl Experiment {
 
     fn check_methods(&self) -> std::result::Result<(), String> {
         if self.methods.is_empty() {
-            return Err("there are no methods: add methods = [\"map\", \"la\", \"riem-la\"]".into());
+            return Err("it has no methods: add methods = [\"map\", \"la\", \"riem-la\"]".into());
         }
         if let Some(plan) = &self.truth {
             if self.priors != [PriorName::Given] || !self.settings.is_empty() {
@@ -91,7 +91,8 @@ impl Experiment {
         let unfit = |entry: &&Entry| entry.method.posterior().is_none() || entry.setting.is_some();
         match self.methods.iter().find(unfit) {
             Some(entry) => Err(format!(
-                "{entry} is for experiments with a [truth]; here are {}, and settings are listed in settings = [...]",
+                "{entry} is for experiments with a [truth]; the methods here are {}, and settings are \
+                 listed in settings = [...]",
                 MethodName::of_paper().map(MethodName::name).collect::<Vec<_>>().join(", ")
             )),
             None => Ok(()),

@@ -172,7 +172,7 @@ pub fn read_results(file: &Path) -> Result<Vec<ResultRow>> {
         return Err(wrong(format!("its first line is not `{HEADER}`")));
     }
     let parsed = lines.enumerate().map(|(i, line)| {
-        parse(line).ok_or_else(|| wrong(format!("line {} is not one of its kind: {line}", i + 2)))
+        parse(line).ok_or_else(|| wrong(format!("line {} cannot be parsed: {line}", i + 2)))
     });
     let mut rows = parsed.collect::<Result<Vec<ResultRow>>>()?;
     let other = rows.iter().filter(|row| of_study(row.setting, row.prior));

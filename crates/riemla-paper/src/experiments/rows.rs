@@ -97,7 +97,8 @@ fn check(problem: &Problem, n: usize) -> Result<()> {
     };
     let Some(wrong) = wrong else { return Ok(()) };
     let message = format!(
-        "the split ({wrong}) does not fit data set {} with its {n} rows: training and test need rows of their own",
+        "the split ({wrong}) does not fit data set {} with its {n} rows: training and test rows must be \
+         disjoint",
         problem.data
     );
     Err(ExperimentError::Config { file: format!("problem {}", problem.name), message })

@@ -26,7 +26,15 @@ fn loss(spec: &NetworkSpec, n: usize) -> NetworkLoss {
 /// The convolutional network of the paper's image experiments (K = 1828).
 pub fn image_network() -> NetworkSpec {
     let tanh = LayerSpec::Activation { function: Activation::Tanh };
-    let conv = LayerSpec::Conv2d { channels: 4, kernel: [5, 5], stride: [1, 1], padding: [0, 0], bias: true };
+    let conv = LayerSpec::Conv2d {
+        channels: 4,
+        kernel: [5, 5],
+        stride: [1, 1],
+        padding: [0, 0],
+        dilation: [1, 1],
+        groups: 1,
+        bias: true,
+    };
     let pool = LayerSpec::AveragePool { kernel: [2, 2], stride: None };
     let linear = |outputs| LayerSpec::Linear { outputs, bias: true };
     let layers = [

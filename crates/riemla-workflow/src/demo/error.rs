@@ -32,7 +32,7 @@ pub enum OutputError {
     #[error("{} is not a directory", .0.display())]
     NotADirectory(PathBuf),
     /// Files are there that the demonstration did not write.
-    #[error("{} holds files that are not from this command ({})", path.display(), names.join(", "))]
+    #[error("{} contains files that this command did not write ({})", path.display(), names.join(", "))]
     Foreign {
         /// The directory.
         path: PathBuf,

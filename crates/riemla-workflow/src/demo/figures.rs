@@ -42,7 +42,7 @@ pub(super) fn uncertainty_map(
     let grid =
         |k: usize| Grid::new(NODES, NODES, x, y, method.map.epistemic.iter().map(|m| share(k, *m)).collect());
     let grids = (0..=UNCERTAINTY_HUE).map(grid).collect::<Result<Vec<_>, _>>()?;
-    let title = format!("{}: where the draws disagree", method.method);
+    let title = format!("{}: epistemic uncertainty", method.method);
     let map = ConfidenceMap::multiclass(title, grids)?.color_bar(None).data(result.train.clone());
     Ok(Some((map.to_svg(), largest)))
 }
@@ -105,7 +105,7 @@ pub(super) fn loss_rise(result: &DemoResult) -> String {
     let margin = 0.05 * (hi - lo) + 0.01 * hi;
     let (lo, hi) = (lo - margin, hi + margin);
     let top = 1.05 * hi.max(largest(&all(result, rise)));
-    let x = Axis::linear("bound (length of the geodesic / a)").range(lo, hi);
+    let x = Axis::linear("bound (length of the geodesic divided by a)").range(lo, hi);
     let y = Axis::linear("rise of the loss").range(0.0, top);
     let chart = Chart::new("Does the loss stay below its bound?", x, y)
         .reference(Reference::curve(vec![(lo, lo), (hi, hi)], "bound"));
@@ -115,6 +115,6 @@ pub(super) fn loss_rise(result: &DemoResult) -> String {
 pub(super) fn evaluations(result: &DemoResult) -> String {
     let gradients = |g: &GeodesicSummary| g.counters.gradients as f64;
     let y = Axis::linear("gradients").range(0.0, 1.1 * largest(&all(result, gradients)));
-    let chart = Chart::new("What does a draw cost?", Axis::linear("draw"), y);
+    let chart = Chart::new("Cost of a draw", Axis::linear("draw"), y);
     scatter(result, chart, |i, g| (i as f64, gradients(g)))
 }

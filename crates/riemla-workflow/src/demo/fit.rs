@@ -19,7 +19,7 @@ use crate::workflow::{NetworkChoice, Prepared, TrainConfig, Trained, WorkflowErr
 pub(super) struct Model {
     pub network: Arc<Network>,
     pub laplace: Arc<Laplace>,
-    /// The loss under the prior in force.
+    /// The loss under the chosen prior.
     pub loss: NetworkLoss,
     pub training: TrainingSummary,
     pub summary: LaplaceSummary,
@@ -59,7 +59,8 @@ fn trained(
     watch: &dyn Watch,
 ) -> Result<Trained, DemoError> {
     let network = NetworkChoice::Given(NetworkSpec::mlp(&config.layers, Activation::Tanh));
-    let settings = TrainConfig { network, seed: config.seed, ..TrainConfig::new("two half circles") };
+    let settings =
+        TrainConfig { network, seed: config.seed, baselines: false, ..TrainConfig::new("two half circles") };
     let data = TrainingData { train: (*data.train).clone(), validation: None };
     let prepared =
         Prepared { encoding: None, data, held_out: None, task: Task::Classification, notes: Vec::new() };

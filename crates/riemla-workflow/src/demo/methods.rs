@@ -17,6 +17,7 @@ use super::result::{DrawRecord, FailedDraw, Map, MethodResult, Scores};
 use super::{DemoConfig, DemoError};
 use crate::scores::{Doubts, Scorer};
 use crate::watch::{Steps, Watch};
+use crate::workflow::predictor::Way;
 use crate::workflow::{Kept, Predictor, SampleConfig, WorkflowError, draw_model};
 
 /// Draws that maps are made of: more change nothing that an eye could see.
@@ -123,6 +124,7 @@ fn predict(model: &Model, method: Method, thetas: &[&[f64]], inputs: &[f64]) -> 
     let predictor = Predictor {
         model: riemla::predict::Predictor::new(Arc::new(outputs), method, gaussian),
         thetas: thetas.iter().map(|theta| theta.to_vec()).collect(),
+        way: Way::Draws,
         scale: None,
     };
     predictor.predict(inputs)

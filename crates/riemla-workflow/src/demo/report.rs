@@ -11,7 +11,7 @@ use crate::report::{Better, Cell, Column, Report, Section, Table};
 
 /// The result as one HTML page that needs nothing else.
 pub fn report(result: &DemoResult) -> Result<Report, PlotError> {
-    let mut report = Report::new("riemla: five ways to doubt a trained network");
+    let mut report = Report::new("riemla: uncertainty of a trained network, by five methods");
     let mut about = Section::new("", "");
     about.text(texts::ABOUT);
     for note in notes(result) {
@@ -33,11 +33,11 @@ fn notes(result: &DemoResult) -> Vec<String> {
     if let Some(interruption) = result.interrupted {
         let (draws, of) = (interruption.draws, interruption.of);
         notes.push(format!(
-            "Note: interrupted after {draws} of {of} draws. Everything below uses what was drawn."
+            "Note: interrupted after {draws} of {of} draws. Everything below uses these draws."
         ));
     }
     for missing in &result.missing {
-        notes.push(format!("Note: nothing is shown for {}: {}.", missing.method, missing.reason));
+        notes.push(format!("Note: there are no results for {}: {}.", missing.method, missing.reason));
     }
     for method in result.methods.iter().filter(|m| !m.failed.is_empty()) {
         let (failed, requested) = (method.failed.len(), method.requested);
@@ -64,7 +64,7 @@ fn maps(result: &DemoResult) -> Result<Section, PlotError> {
     section.figure(ColorBar::binary("probability of class 1").to_svg(), "").grid(panels);
     if result.config.samples > MAP_DRAWS as u64 {
         section.text(format!(
-            "The maps use the first {MAP_DRAWS} draws of each method, all else uses every draw."
+            "The maps use the first {MAP_DRAWS} draws of each method; everything else uses all draws."
         ));
     }
     Ok(section)
@@ -72,8 +72,8 @@ fn maps(result: &DemoResult) -> Result<Section, PlotError> {
 
 fn uncertainty_caption(largest: f64) -> String {
     format!(
-        "The part of the doubt that more data would remove (mutual information of label and weights). \
-         Full colour is {largest:.2} nats, of at most log 2 = 0.69."
+        "The part of the uncertainty that more data would remove (mutual information of label and \
+         weights). Full colour is {largest:.2} nats; the maximum is log 2 = 0.69."
     )
 }
 
@@ -175,9 +175,15 @@ fn virial_caption(result: &DemoResult) -> String {
     let verdict = found.map(|(ratio, a)| {
         let a = format!("{a:.3}");
         if ratio < 0.9 {
-            format!(" Here riem-la has {ratio:.2} at strength {a}: a smaller strength would let the draws go further.")
+            format!(
+                " Here riem-la has {ratio:.2} at strength {a}: a smaller strength would let the draws \
+                 move further from the trained weights."
+            )
         } else if ratio > 1.1 {
-            format!(" Here riem-la has {ratio:.2} at strength {a}: a larger strength would hold the draws back.")
+            format!(
+                " Here riem-la has {ratio:.2} at strength {a}: a larger strength would keep the draws \
+                 closer to the trained weights."
+            )
         } else {
             format!(" Here riem-la has {ratio:.2} at strength {a}: about right.")
         }
@@ -215,7 +221,7 @@ fn metadata(result: &DemoResult) -> Vec<(&'static str, String)> {
             laplace.log_marginal_likelihood.map_or("–".into(), |l| format!("{l:.2}")),
         ),
         ("loss at the minimum", format!("{:.3}", result.training.loss)),
-        ("gradient norm there", format!("{:.1e}", laplace.gradient_norm)),
+        ("gradient norm at the minimum", format!("{:.1e}", laplace.gradient_norm)),
         ("gradients of training", result.training.evaluations.to_string()),
         ("priors tried", laplace.prior_trials.to_string()),
         ("gradients of all geodesics", gradients.to_string()),

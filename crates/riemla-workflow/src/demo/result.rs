@@ -75,7 +75,7 @@ impl Interruption {
 /// The minimum.
 #[derive(Debug, Clone, Serialize)]
 pub struct TrainingSummary {
-    /// Loss L(θ*) under the prior in force.
+    /// Loss L(θ*) under the chosen prior.
     pub loss: f64,
     /// ‖∇L(θ*)‖.
     pub gradient_norm: f64,

@@ -15,9 +15,9 @@ pub fn table(result: &DemoResult) -> String {
     let mut out = aligned(&rows);
     let _ = write!(
         out,
-        "\n{} draws each, seed {}. Better is a higher accuracy and AUROC far (points away from the\n\
-         data recognised by their low confidence; 0.5 is chance), and a lower NLL, Brier, ECE and MCE.\n\
-         Gradients and milliseconds are per draw.\n",
+        "\n{} draws each, seed {}. Higher is better for accuracy and AUROC far (points far from the data \
+         are\nrecognised by their low confidence; 0.5 is chance), lower for NLL, Brier, ECE and \
+         MCE.\nGradients and milliseconds are per draw.\n",
         result.config.samples, result.config.seed
     );
     for method in result.methods.iter().filter(|m| !m.failed.is_empty()) {

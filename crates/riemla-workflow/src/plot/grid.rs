@@ -29,7 +29,8 @@ pub enum PlotError {
     },
     /// Grids that belong together differ in shape or range, or fewer than two were given.
     #[error(
-        "a multi-class map needs two or more grids with the same nodes; grid {index} of {count} does not fit"
+        "a multi-class map needs two or more grids with the same nodes; grid {index} of {count} has other \
+         nodes"
     )]
     GridsDiffer {
         /// The first grid that differs from grid 0.

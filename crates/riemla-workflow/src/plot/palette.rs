@@ -82,6 +82,9 @@ impl Color {
             Self::Class(k) => format!("var(--class-{})", k % CLASSES),
             // The same weights with another temperature: no other method.
             Self::Method(MethodName::MapTemperature) => "var(--map)".into(),
+            // The same posterior in closed form.
+            Self::Method(MethodName::LinLaProbit) => "var(--lin-la)".into(),
+            Self::Method(MethodName::Constant) => "var(--quiet)".into(),
             Self::Method(method) => format!("var(--{method})"),
         }
     }
@@ -132,6 +135,8 @@ impl Style {
             MethodName::MapTemperature => (Marker::Cross, true),
             MethodName::La => (Marker::Square, false),
             MethodName::LinLa => (Marker::Triangle, false),
+            MethodName::LinLaProbit => (Marker::Triangle, true),
+            MethodName::Constant => (Marker::Plus, true),
             MethodName::RiemLa => (Marker::Circle, false),
             MethodName::RiemLaBatches => (Marker::Circle, true),
             MethodName::LinRiemLa => (Marker::Diamond, false),

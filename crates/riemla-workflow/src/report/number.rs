@@ -28,7 +28,7 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     minus(&grouped(&format!("{value:.decimals$}")))
 }
 
-/// A number with so many decimals; a dash for none.
+/// A number with this many decimals; a dash for none.
 pub fn decimals(value: Option<f64>, decimals: usize) -> String {
     value.map_or("–".into(), |value| format!("{value:.decimals$}"))
 }

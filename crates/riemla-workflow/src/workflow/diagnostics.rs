@@ -57,28 +57,6 @@ impl Diagnosis {
             chains: None,
         };
         let warnings = warnings(set, posterior)?.iter().map(ToString::to_string).collect();
-        Ok(Self { summary, table: Some(geodesic_table(set)), warnings })
+        Ok(Self { summary, table: Some(DrawTable::of_geodesics(&set.draws)), warnings })
     }
-}
-
-fn geodesic_table(set: &SampleSet) -> DrawTable {
-    let geodesics = || set.draws.iter().map(|draw| draw.geodesic.as_ref());
-    let mut table = DrawTable::new(set.draws.iter().map(|draw| draw.index));
-    table.words("status", geodesics().map(|g| g.map_or(String::new(), |g| g.status.to_string())));
-    let mut numbers = |name: &'static str, of: fn(&GeodesicSummary) -> f64| {
-        table.numbers(name, geodesics().map(|geodesic| geodesic.map(of)));
-    };
-    numbers("t", |g| g.t);
-    numbers("attempts", |g| g.attempts as f64);
-    numbers("gradients", |g| g.counters.gradients as f64);
-    numbers("values", |g| g.counters.values as f64);
-    numbers("steps", |g| g.counters.steps as f64);
-    numbers("rejections", |g| g.counters.rejections as f64);
-    numbers("speed", |g| g.diagnostics.speed);
-    numbers("speed_drift", |g| g.diagnostics.speed_drift);
-    numbers("speed_correction", |g| g.diagnostics.speed_correction);
-    numbers("loss_start", |g| g.diagnostics.loss_start);
-    numbers("loss_end", |g| g.diagnostics.loss_end);
-    numbers("loss_bound", |g| g.diagnostics.loss_bound);
-    table
 }

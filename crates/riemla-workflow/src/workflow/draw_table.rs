@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use riemla::posterior::{Draw, GeodesicSummary};
 use riemla_files::atomic::write_file;
 use riemla_files::ours::DIAGNOSTICS_FILE;
 
@@ -33,6 +34,29 @@ pub enum DrawCells {
 }
 
 impl DrawTable {
+    /// What the geodesics of draws did; empty cells for draws without.
+    pub fn of_geodesics(draws: &[Draw]) -> Self {
+        let geodesics = || draws.iter().map(|draw| draw.geodesic.as_ref());
+        let mut table = Self::new(draws.iter().map(|draw| draw.index));
+        table.words("status", geodesics().map(|g| g.map_or(String::new(), |g| g.status.to_string())));
+        let mut numbers = |name: &'static str, of: fn(&GeodesicSummary) -> f64| {
+            table.numbers(name, geodesics().map(|geodesic| geodesic.map(of)));
+        };
+        numbers("t", |g| g.t);
+        numbers("attempts", |g| g.attempts as f64);
+        numbers("gradients", |g| g.counters.gradients as f64);
+        numbers("values", |g| g.counters.values as f64);
+        numbers("steps", |g| g.counters.steps as f64);
+        numbers("rejections", |g| g.counters.rejections as f64);
+        numbers("speed", |g| g.diagnostics.speed);
+        numbers("speed_drift", |g| g.diagnostics.speed_drift);
+        numbers("speed_correction", |g| g.diagnostics.speed_correction);
+        numbers("loss_start", |g| g.diagnostics.loss_start);
+        numbers("loss_end", |g| g.diagnostics.loss_end);
+        numbers("loss_bound", |g| g.diagnostics.loss_bound);
+        table
+    }
+
     pub(super) fn new(indices: impl Iterator<Item = u64>) -> Self {
         let mut table = Self { columns: Vec::new() };
         table.numbers("draw", indices.map(|index| Some(index as f64)));

@@ -13,8 +13,10 @@ use riemla_files::samples::{SAMPLES_FILE, read_samples};
 use riemla_files::{Origin, RunConfig, SavedPosterior};
 
 use super::error::{Result, WorkflowError};
-use super::predictor::Predictor;
+use super::held_out::{at_temperature, held_out_rows};
+use super::predictor::{Predictor, Way};
 use super::sample::{SAMPLES_DIRECTORY, io};
+use crate::method::MethodName;
 
 /// Draws made on the spot for methods that cost next to nothing.
 pub const QUICK_DRAWS: u64 = 100;
@@ -45,7 +47,8 @@ pub fn choose(directory: &Path, named: Option<&str>) -> Result<String> {
         (Some(name), _) => Ok(name.to_string()),
         (None, [only]) => Ok(only.clone()),
         (None, []) => Err(WorkflowError::unfit(format!(
-            "{} has no draws yet: make some with `riemla sample {0}`, or predict with --method lin-la, la or map",
+            "{} has no draws yet: create them with `riemla sample {0}`, or predict with --method lin-la, \
+             la or map",
             directory.display()
         ))),
         (None, several) => Err(WorkflowError::unfit(format!(
@@ -56,11 +59,33 @@ pub fn choose(directory: &Path, named: Option<&str>) -> Result<String> {
     }
 }
 
-/// The predictor of a set by name; `map`, `la` and `lin-la` are drawn on the spot if no set has that
-/// name.
+/// The predictor of a set by name. If no set has that name, `map`, `la` and `lin-la` are drawn on the spot;
+/// `lin-la-probit` needs no draws, and `map-temperature` the held-out rows.
 pub fn predictor(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Predictor> {
-    let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
-    assembled(saved, &config, thetas)
+    let base = |method: MethodName| {
+        let DrawnSet { config, thetas, .. } = drawn(saved, directory, method.name())?;
+        assembled(saved, &config, thetas)
+    };
+    match name.parse() {
+        Ok(MethodName::LinLaProbit) => closed_form(saved),
+        Ok(MethodName::MapTemperature) => {
+            let mut notes = Vec::new();
+            let held_out = held_out_rows(saved, None, &mut notes)?;
+            let found = at_temperature(base(MethodName::Map)?, held_out.as_ref(), &mut notes)?;
+            found.ok_or_else(|| WorkflowError::unfit(notes.join("; ")))
+        }
+        _ => {
+            let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
+            assembled(saved, &config, thetas)
+        }
+    }
+}
+
+/// Linearised predictions in closed form.
+pub(super) fn closed_form(saved: &SavedPosterior) -> Result<Predictor> {
+    let config = PosteriorConfig::new(Method::LinLa).into();
+    let center = vec![saved.laplace.gaussian.theta().to_vec()];
+    Ok(Predictor { way: Way::ClosedForm, ..assembled(saved, &config, center)? })
 }
 
 /// A set of draws and where they come from.
@@ -89,7 +114,8 @@ pub fn drawn(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Dra
             Ok(DrawnSet { config, seed: QUICK_SEED, thetas: quick(saved, method)? })
         }
         None => Err(WorkflowError::unfit(format!(
-            "{} has no draws named {name}; there are: {}; make them with `riemla sample {0} --method {name}`",
+            "{} has no draws named {name}; existing sets: {}; create them with `riemla sample {0} --method \
+             {name}`",
             directory.display(),
             listed(&set_names(directory)?)
         ))),
@@ -104,7 +130,7 @@ fn check_belongs(saved: &SavedPosterior, set: &Path, found: &Origin) -> Result<(
         return Ok(());
     }
     Err(WorkflowError::unfit(format!(
-        "the draws in {} are not of this posterior: {}; remove them and draw again with `riemla sample`",
+        "the draws in {} belong to another posterior: {}; remove them and draw again with `riemla sample`",
         set.display(),
         differences.join("; ")
     )))
@@ -135,5 +161,6 @@ pub(super) fn assembled(
         Some(method) => predict::Predictor::new(outputs, method, saved.laplace.gaussian.clone()),
         None => predict::Predictor::exact(outputs),
     };
-    Ok(Predictor { model, thetas, scale: saved.model.encoding.as_ref().and_then(Encoding::target_scale) })
+    let scale = saved.model.encoding.as_ref().and_then(Encoding::target_scale);
+    Ok(Predictor { model, thetas, way: Way::Draws, scale })
 }

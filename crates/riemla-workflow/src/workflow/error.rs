@@ -17,7 +17,7 @@ pub enum WorkflowError {
     Unfit(String),
     /// More memory than there is.
     #[error(
-        "{what} needs about {}, but only {} are free; {remedy}",
+        "{what} needs about {}, but only {} are available; {remedy}",
         super::memory::in_words(*needed),
         super::memory::in_words(*available)
     )]
@@ -46,12 +46,12 @@ pub enum WorkflowError {
     },
     /// A panic: a mistake in riemla itself.
     #[error(
-        "a defect of riemla ended the draws ({0}); finished draws are kept, and the same command goes on: please \
-         report this message with the command"
+        "an internal error of riemla stopped the draws ({0}); finished draws are kept, and the same \
+         command continues: please report this message with the command"
     )]
     Defect(String),
     /// A directory that is none of ours.
-    #[error("{} is no {expected}; {remedy}", path.display())]
+    #[error("{} is not a {expected}; {remedy}", path.display())]
     NotA {
         /// Which path.
         path: PathBuf,
@@ -70,7 +70,7 @@ impl WorkflowError {
     /// The same after the seconds of a budget were over, instead of Ctrl-C.
     pub(super) fn out_of_time(self) -> Self {
         match self {
-            Self::Interrupted => Self::unfit("not one draw was finished within --seconds: give it more time"),
+            Self::Interrupted => Self::unfit("no draw was finished within --seconds: allow more time"),
             Self::Unsettled { trials, file, .. } => Self::Unsettled { trials, file, out_of_time: true },
             other => other,
         }
@@ -84,13 +84,13 @@ impl WorkflowError {
 
 fn unsettled(trials: usize, file: &std::path::Path, out_of_time: bool) -> String {
     let (why, more) = match out_of_time {
-        true => ("the time of --seconds was over", ", with more --seconds"),
+        true => ("the time limit (--seconds) was reached", ", with more --seconds"),
         false => ("interrupted", ""),
     };
     let kept = match trials {
-        0 => "not one trial of it was finished: run the same command again".to_string(),
-        1 => format!("1 trial of it is kept in {}: the same command goes on after it", file.display()),
-        n => format!("{n} trials of it are kept in {}: the same command goes on after them", file.display()),
+        0 => "no trial was finished: run the same command again".to_string(),
+        1 => format!("1 trial is kept in {}: the same command continues after it", file.display()),
+        n => format!("{n} trials are kept in {}: the same command continues after them", file.display()),
     };
     format!("{why} before the strength of the metric was found; {kept}{more}")
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig};
+use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::objective::{NetworkLoss, Objective as _, Prior};
 use riemla::posterior::{NEWTON_SHARE, Warning};
@@ -50,12 +51,31 @@ pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watc
     let needed = check_fit(&network, laplace.structure, &laplace.subset, config.memory)?;
     watch.note(&format!("memory: about {}", super::memory::in_words(needed)));
     watch.begin("reading the data", 0);
-    let mut warnings = Vec::new();
-    let data = data_for_fit(&model, config, &mut warnings)?;
+    let mut notes = Vec::new();
+    let data = data_for_fit(&model, config, &mut notes)?;
+    let mut fitted = fit_on(model, data, laplace, config.memory, stop, watch)?;
+    fitted.warnings.splice(0..0, notes);
+    if !config.keep_data {
+        fitted.posterior.data = None;
+    }
+    Ok(fitted)
+}
+
+/// The same with data that are at hand, encoded already; they are kept in the posterior.
+pub fn fit_on(
+    model: Model,
+    data: TrainingData,
+    config: &LaplaceConfig,
+    memory: Option<u64>,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Fitted> {
+    let network = Arc::new(Network::new(&model.network)?);
+    check_fit(&network, config.structure, &config.subset, memory)?;
     watch.begin("Laplace approximation", 0);
     let prior = Prior::new(&model.prior_precision, &network)?;
     let loss = NetworkLoss::new(network, data.train.clone(), model.likelihood, prior)?;
-    let laplace = match Laplace::fit(&loss, &model.theta, laplace, Control::default().stopping(stop)) {
+    let laplace = match Laplace::fit(&loss, &model.theta, config, Control::default().stopping(stop)) {
         Err(riemla::Error::Stopped { .. }) => return Err(WorkflowError::Interrupted),
         fitted => fitted?,
     };
@@ -63,10 +83,9 @@ pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watc
         return Err(WorkflowError::Interrupted);
     }
     let rows = (data.train.len(), data.validation.as_ref().map_or(0, |data| data.len()));
-    warnings.extend(no_minimum(&laplace, &loss)?);
+    let warnings = no_minimum(&laplace, &loss)?.into_iter().collect();
     let fitted_to = FittedTo::from(&data);
-    let data = config.keep_data.then_some(data);
-    let posterior = SavedPosterior { model, config: config.laplace.clone(), laplace, data, fitted_to };
+    let posterior = SavedPosterior { model, config: config.clone(), laplace, data: Some(data), fitted_to };
     Ok(Fitted { posterior, rows, warnings })
 }
 
@@ -83,13 +102,28 @@ pub(super) enum KnownData {
 /// Reads data and compares them with those of the training.
 pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<String>) -> Result<KnownData> {
     let data = files.labelled(model, notes)?;
+    // As in training: the weights of the classes are part of the loss.
+    let weighted = |data: Dataset| match model
+        .training
+        .as_ref()
+        .and_then(|training| training.class_weights.as_deref())
+    {
+        Some(weights) => data.with_class_weights(weights),
+        None => Ok(data),
+    };
     let known = model.training.as_ref().and_then(|training| Some((training, training.data.as_ref()?)));
     let Some((training, digest)) = known else {
-        return Ok(KnownData::Unknown(TrainingData { train: data, validation: None }));
+        return Ok(KnownData::Unknown(TrainingData { train: weighted(data)?, validation: None }));
     };
     let parts = match &training.held_out {
         Some(held_out) => held_out.split(&data),
         None => Some(TrainingData { train: data.clone(), validation: None }),
+    };
+    let parts = match parts {
+        Some(TrainingData { train, validation }) => {
+            Some(TrainingData { train: weighted(train)?, validation })
+        }
+        None => None,
     };
     if let Some(parts) = parts.filter(|parts| Digest::of_data(&parts.train) == *digest) {
         return Ok(KnownData::Same(parts));
@@ -106,7 +140,7 @@ pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<St
         rows => format!(", and the {rows} rows that training held out cannot be told from the others"),
     };
     let difference = format!("{difference}{danger}");
-    Ok(KnownData::Other(TrainingData { train: data, validation: None }, difference))
+    Ok(KnownData::Other(TrainingData { train: weighted(data)?, validation: None }, difference))
 }
 
 /// The data of a fit; data that the model was not trained on only if that is asked for.

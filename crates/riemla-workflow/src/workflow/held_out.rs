@@ -6,6 +6,12 @@
 
 use riemla::data::{Dataset, Targets};
 use riemla::objective::Likelihood;
+use riemla::predict::{TemperatureStatus, fit_temperature};
+use riemla_files::SavedPosterior;
+
+use super::error::Result;
+use super::input::DataFiles;
+use super::predictor::{Predictor, Way};
 
 /// Least number of held-out rows.
 pub const LEAST_ROWS: usize = 50;
@@ -28,9 +34,44 @@ pub(super) fn too_few(outputs: &[f64], likelihood: Likelihood, data: &Dataset) -
     let wrong = outputs.chunks_exact(width).zip(labels).filter(|(row, label)| class(row) != **label).count();
     (wrong < LEAST_WRONG).then(|| {
         format!(
-            "{wrong} of the {rows} held-out rows are classified wrong, but at least {LEAST_WRONG} are needed"
+            "{wrong} of the {rows} held-out rows are misclassified, but at least {LEAST_WRONG} are needed"
         )
     })
+}
+
+/// Rows that were not trained on: those given, or those that the posterior kept.
+pub(super) fn held_out_rows(
+    saved: &SavedPosterior,
+    given: Option<&DataFiles>,
+    notes: &mut Vec<String>,
+) -> Result<Option<Dataset>> {
+    match given {
+        Some(files) => files.labelled(&saved.model, notes).map(Some),
+        None => Ok(saved.data.as_ref().and_then(|data| data.validation.clone())),
+    }
+}
+
+/// The trained weights at the temperature that held-out rows ask for; none, with a note, if they are too few.
+pub(super) fn at_temperature(
+    map: Predictor,
+    held_out: Option<&Dataset>,
+    notes: &mut Vec<String>,
+) -> Result<Option<Predictor>> {
+    let Some(held_out) = held_out else {
+        let note = "no temperature: it needs rows that were not trained on; give some with --validation";
+        notes.push(note.into());
+        return Ok(None);
+    };
+    let outputs = map.outputs(held_out.inputs())?.swap_remove(0);
+    if let Some(reason) = too_few(&outputs, map.model.likelihood(), held_out) {
+        notes.push(format!("no temperature: {reason}; give more with --validation"));
+        return Ok(None);
+    }
+    let temperature = fit_temperature(&outputs, map.model.likelihood(), held_out.targets())?;
+    if temperature.status != TemperatureStatus::Converged {
+        notes.push(format!("temperature: {}", temperature.status));
+    }
+    Ok(Some(Predictor { way: Way::Temperature(temperature), ..map }))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, PriorPrecision};
+use riemla_files::tensors::TensorFile;
 use riemla_files::{
     Encoding, EncodingOptions, Model, Task, TrainingRecord, import_onnx, import_state_dict, read_model_spec,
 };
@@ -49,17 +50,19 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
             (found.network, found.theta, found.likelihood, found.notes)
         }
         (Some(_), true) => {
-            return Err(WorkflowError::unfit("an ONNX file holds its network: leave --network out"));
+            return Err(WorkflowError::unfit("an ONNX file contains its network: leave out --network"));
         }
         (Some(spec), false) => {
             let spec = read_model_spec(spec)?;
-            let theta = import_state_dict(path, &spec.network)?;
-            (spec.network, theta, spec.likelihood, Vec::new())
+            let found = import_state_dict(path, &spec.network)?;
+            (spec.network, found.theta, spec.likelihood, found.notes)
         }
         (None, false) => {
+            // Perhaps it is none: that would be the first thing to say.
+            TensorFile::open(path)?.list()?;
             return Err(WorkflowError::unfit(format!(
-                "{}: a state dict has weights only; describe the network in a file and give it with --network \
-                 (docs/formats.md shows one)",
+                "{0}: a state dict contains only weights; describe the network in a file and give it with --network\n  \
+                 `riemla import --help` shows such a file\n  `riemla inspect {0}` lists the tensors",
                 path.display()
             )));
         }
@@ -68,7 +71,7 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
     let likelihood = match config.likelihood.or(known) {
         Some(likelihood) => likelihood,
         None if outputs > 1 => {
-            notes.push(format!("taken as a classifier of {outputs} classes (--likelihood says otherwise)"));
+            notes.push(format!("treated as a classifier of {outputs} classes (change it with --likelihood)"));
             Likelihood::Categorical
         }
         None => {
@@ -88,6 +91,7 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
         prior_precision: PriorPrecision::Scalar(config.prior_precision),
         encoding,
         training: Some(TrainingRecord {
+            class_weights: None,
             method: format!("imported from {}", path.display()),
             seed: None,
             samples: 0,

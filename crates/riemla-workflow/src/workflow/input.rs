@@ -98,7 +98,7 @@ impl DataFiles {
         let source = self.source()?;
         if source.format() == Format::Idx {
             return Err(WorkflowError::unfit(format!(
-                "{} holds images: give their labels with --labels",
+                "{} contains images: give their labels with --labels",
                 source.name()
             )));
         }
@@ -119,7 +119,7 @@ impl DataFiles {
         }
         let mut reader = CsvReader::new(source, &kinds)?.only(&encoding.columns(target), &[])?;
         let file = reader.name().to_string();
-        let empty = riemla_files::Error::Empty { file, expected: "there is a header but no rows" };
+        let empty = riemla_files::Error::Empty { file, expected: "it has a header but no rows" };
         Ok(reader.next_chunk(usize::MAX)?.ok_or(empty)?)
     }
 
@@ -172,20 +172,20 @@ impl Arrays {
         let name = files.data.display();
         if self.names.is_empty() {
             return Err(WorkflowError::unfit(format!(
-                "{name} holds images without labels: give them with --labels"
+                "{name} contains images without labels: give them with --labels"
             )));
         }
         let known = |wanted: &str| self.names.iter().position(|name| name == wanted);
         let place = match &files.target {
             Some(target) => known(target).ok_or_else(|| {
                 let there = self.names.join(", ");
-                WorkflowError::unfit(format!("{name}: missing column `{target}`; columns there: {there}"))
+                WorkflowError::unfit(format!("{name}: missing column `{target}`; its columns are: {there}"))
             })?,
             None => known(TARGET_ARRAY).unwrap_or(self.names.len() - 1),
         };
         if self.width < 2 {
             return Err(WorkflowError::unfit(format!(
-                "{name} has one column only; give targets with --labels"
+                "{name} has only one column; give targets with --labels"
             )));
         }
         let width = self.width - 1;
@@ -212,7 +212,7 @@ fn labels(path: &Path, files: &DataFiles, rows: usize) -> Result<Arrays> {
     };
     if labels.rows != rows {
         return Err(WorkflowError::unfit(format!(
-            "{} has {} rows, but {} has {rows}; they must belong together",
+            "{} has {} rows, but {} has {rows}; the numbers must be equal",
             path.display(),
             labels.rows,
             files.data.display()
@@ -232,8 +232,8 @@ fn check_width(file: &str, width: usize, model: &Model) -> Result<()> {
         return Ok(());
     }
     Err(WorkflowError::unfit(format!(
-        "{file}: {width} input columns, but the network takes {needed}; give the columns of the network, in its \
-         order (--target names the column that is no input)"
+        "{file}: {width} input columns, but the network takes {needed}; give the columns of the network, \
+         in its order (--target names the column that is not an input)"
     )))
 }
 
@@ -246,7 +246,7 @@ fn targets(file: &str, target: Arrays, model: &Model) -> Result<Targets> {
         let valid = *value >= 0.0 && *value < 1e6 && value.fract() == 0.0;
         valid.then_some(*value as usize).ok_or_else(|| {
             WorkflowError::unfit(format!(
-                "{file}: target {value} in row {} is no class; classes are counted from 0",
+                "{file}: target {value} in row {} is not a class; classes are numbered from 0",
                 row + 1
             ))
         })

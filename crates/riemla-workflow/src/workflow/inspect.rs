@@ -50,7 +50,7 @@ pub fn inspect(path: &Path, options: ReadOptions) -> Result<Description> {
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
     match extension.as_str() {
         "onnx" => onnx(path),
-        "safetensors" => tensors(path),
+        "safetensors" | "pt" | "pth" => tensors(path),
         "toml" => spec(path),
         "json"
             if path.file_name().is_some_and(|name| {
@@ -78,7 +78,7 @@ fn directory(path: &Path) -> Result<Description> {
     Err(WorkflowError::NotA {
         path: path.into(),
         expected: "directory of a model, a posterior or draws",
-        remedy: "`riemla train`, `riemla fit` and `riemla sample` make them",
+        remedy: "`riemla train`, `riemla fit` and `riemla sample` create them",
     })
 }
 
@@ -150,7 +150,13 @@ fn samples(path: &Path) -> Result<Description> {
 }
 
 fn onnx(path: &Path) -> Result<Description> {
-    let found = import_onnx(path)?;
+    let found = match import_onnx(path) {
+        Err(riemla_files::Error::Unsupported { problems, supported, .. }) => {
+            let properties = vec![("in_the_way", json!(problems)), ("can_be_imported", json!(supported))];
+            return Ok(Description::new("ONNX model that cannot be imported", properties));
+        }
+        found => found?,
+    };
     let network = Network::new(&found.network)?;
     let properties = vec![
         ("input", json!(found.network.input.to_string())),
@@ -181,11 +187,14 @@ fn tensors(path: &Path) -> Result<Description> {
 fn spec(path: &Path) -> Result<Description> {
     let spec = read_model_spec(path)?;
     let network = Network::new(&spec.network)?;
+    let parameters: Vec<String> =
+        network.parameters().iter().map(|p| format!("{} {:?}", p.name, p.dims)).collect();
     let properties = vec![
         ("input", json!(spec.network.input.to_string())),
         ("outputs", json!(network.outputs())),
         ("weights", json!(network.dim())),
         ("layers", json!(spec.network.layers)),
+        ("parameters", json!(parameters)),
         ("likelihood", json!(spec.likelihood)),
     ];
     Ok(Description::new("description of a network", properties))

@@ -11,6 +11,7 @@ pub mod draws;
 pub mod error;
 pub mod evaluate;
 mod fit;
+pub mod guarantees;
 mod held_out;
 mod import;
 pub mod input;
@@ -20,6 +21,7 @@ pub mod predict;
 pub mod predictor;
 mod sample;
 mod samplers;
+pub mod set_summary;
 mod take;
 mod train;
 
@@ -28,7 +30,7 @@ pub use diagnostics::{Diagnosis, Summary};
 pub use draw_table::{DrawCells, DrawColumn, DrawTable};
 pub use error::{Result, WorkflowError};
 pub use evaluate::{EvaluateConfig, Evaluation, evaluate};
-pub use fit::{FitConfig, Fitted, fit};
+pub use fit::{FitConfig, Fitted, fit, fit_on};
 pub use import::{ImportConfig, Imported, export, import};
 pub use input::{ColumnChoices, DataFiles};
 pub use inspect::{Description, inspect};
@@ -41,6 +43,6 @@ pub use sample::{
 pub use samplers::{ChainRecord, ChainSummary, Made};
 pub use take::{Kept, Taken};
 pub use train::{
-    AUTO_HIDDEN, Baseline, NetworkChoice, PartScores, Prepared, SearchCost, TrainConfig, Trained, Tried,
-    train, train_on,
+    AUTO_HIDDEN, Baseline, ClassWeight, NetworkChoice, PartScores, Prepared, SearchCost, TrainConfig,
+    Trained, Tried, train, train_on,
 };

@@ -5,20 +5,34 @@ use std::sync::Arc;
 
 use riemla::nn::Network;
 use riemla::posterior::NetworkOutputs;
-use riemla::predict::{self, ClassPrediction, Prediction, RegressionPrediction};
+use riemla::predict::{self, ClassPrediction, Prediction, RegressionPrediction, Temperature};
 use riemla_files::Model;
 use riemla_files::encoding::{Encoding, Scale};
 
 /// Rows predicted at a time: bounds the memory, which holds the outputs of every draw.
 pub const ROWS: usize = 500;
 
-/// Weights that predictions are averaged over.
+/// How predictions come from weights.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Way {
+    /// The average over drawn weights.
+    #[default]
+    Draws,
+    /// In closed form, around the trained weights.
+    ClosedForm,
+    /// The trained weights, at a temperature.
+    Temperature(Temperature),
+}
+
+/// Weights, and how predictions come from them.
 #[derive(Clone)]
 pub struct Predictor {
     /// The forward pass and the likelihood.
     pub model: predict::Predictor,
     /// Drawn weights; one for a point estimate.
     pub thetas: Vec<Vec<f64>>,
+    /// How predictions come from them.
+    pub way: Way,
     /// Scale of a real target, to be undone.
     pub scale: Option<Scale>,
 }
@@ -30,6 +44,7 @@ impl Predictor {
         Ok(Self {
             model: predict::Predictor::exact(Arc::new(outputs)),
             thetas: vec![model.theta.clone()],
+            way: Way::Draws,
             scale: model.encoding.as_ref().and_then(Encoding::target_scale),
         })
     }
@@ -43,7 +58,14 @@ impl Predictor {
     /// Predictions for row-major inputs, in the units of the data.
     pub fn predict(&self, inputs: &[f64]) -> riemla::Result<Prediction> {
         let thetas: Vec<&[f64]> = self.thetas.iter().map(Vec::as_slice).collect();
-        let part = |rows: &[f64]| self.model.predict(&thetas, rows);
+        let part = |rows: &[f64]| match &self.way {
+            Way::Draws => self.model.predict(&thetas, rows),
+            Way::ClosedForm => self.model.predict_closed_form(rows),
+            Way::Temperature(temperature) => {
+                let outputs = self.model.outputs(&thetas[..1], rows)?.swap_remove(0);
+                temperature.predict(&outputs, self.model.likelihood(), self.model.output_len())
+            }
+        };
         let all = in_pieces(inputs, self.model.input_len(), part)?;
         Ok(decoded(all, self.scale))
     }

@@ -38,7 +38,7 @@ pub struct SampleConfig {
     pub most_weights: usize,
 }
 
-/// Uncertain weights up to which NUTS is run unless told otherwise: hours, not days.
+/// Uncertain weights up to which NUTS is run by default: hours, not days.
 pub const MOST_WEIGHTS: usize = 2000;
 
 impl SampleConfig {
@@ -134,8 +134,8 @@ pub(super) fn damage(store: &SampleStore, path: &Path) -> Option<String> {
     let bytes = store.damaged_bytes();
     (bytes > 0).then(|| {
         format!(
-            "{} was damaged: {bytes} bytes of draws could not be read; draws that were asked for were drawn again, to \
-             the same values; check the disk",
+            "{} was damaged: {bytes} bytes of draws could not be read; the missing draws were drawn again, \
+             with the same values; check the disk",
             path.display()
         )
     })
@@ -187,9 +187,10 @@ fn data_of(saved: &SavedPosterior, given: Option<&DataFiles>) -> Result<Training
         return Ok(data);
     }
     let remedy =
-        if saved.data.is_some() { "leave out --data: the posterior holds its data" } else { "give those" };
+        if saved.data.is_some() { "leave out --data: the posterior contains its data" } else { "give those" };
     Err(WorkflowError::unfit(format!(
-        "{} holds other data than the posterior was fitted to ({}): {remedy}, or fit again with `riemla fit`",
+        "{} contains other data than the posterior was fitted to ({}): {remedy}, or fit again with `riemla \
+         fit`",
         files.data.display(),
         differences.join("; ")
     )))

@@ -16,6 +16,7 @@ use super::diagnostics::Diagnosis;
 use super::error::{Result, WorkflowError};
 use super::sample::{SampleConfig, damage, io};
 use super::samplers::{Finished, Keeper, Log, Made, Sampler};
+use super::set_summary::SetSummary;
 use crate::watch::Watch;
 
 /// A set of draws, as they are.
@@ -81,6 +82,9 @@ pub(super) fn take(
         table.write(set)?;
     }
     diagnosis.warnings.extend(kept.damage);
+    if let Some(set) = set {
+        SetSummary::new(kept.draws.len(), &diagnosis).write(set)?;
+    }
     Ok(Taken {
         config: settings,
         seed: config.seed,

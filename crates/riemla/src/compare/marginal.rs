@@ -41,7 +41,11 @@ pub fn marginals(draws: &[&[f64]], reference: &[&[f64]]) -> Result<Marginals> {
     let varies = |k: &usize| all[*k].2 > 0.0;
     let weights: Vec<usize> = (0..dim).filter(varies).collect();
     if weights.is_empty() {
-        return Err(Error::Unsupported("the reference's draws are all equal: they give no unit".into()));
+        return Err(Error::Unsupported(
+            "the draws of the reference are all equal: their standard deviation \
+             is 0 and cannot serve as a unit"
+                .into(),
+        ));
     }
     let of = |part: fn(&(f64, f64, f64)) -> f64| weights.iter().map(|k| part(&all[*k])).collect();
     Ok(Marginals {
@@ -53,7 +57,7 @@ pub fn marginals(draws: &[&[f64]], reference: &[&[f64]]) -> Result<Marginals> {
     })
 }
 
-/// The null of the mean of [`Marginals::wasserstein`] for so many draws; none if the reference is too small
+/// The null of the mean of [`Marginals::wasserstein`] for this number of draws; none if the reference is too small
 /// to be cut into halves. Distances of samples shrink with the root of their sizes.
 pub fn wasserstein_null(reference: &[&[f64]], draws: usize) -> Result<Option<f64>> {
     check_rows("reference", reference)?;

@@ -19,7 +19,7 @@ pub const LEAST_WEIGHTS: usize = 25;
 const LEAST_TAIL: usize = 5;
 /// Log weights that differ by less are equal: losses are sums with about this rounding.
 const EQUAL: f64 = 1e-9;
-/// The prior on the shape counts like so many numbers with shape 0.5.
+/// The prior on the shape counts like this many numbers with shape 0.5.
 const PRIOR_COUNT: f64 = 10.0;
 
 /// Smoothed weights and their diagnosis.
@@ -27,7 +27,7 @@ const PRIOR_COUNT: f64 = 10.0;
 pub struct ImportanceWeights {
     /// Logarithms of the smoothed weights, which add up to 1; in the order they came in.
     pub log_weights: Vec<f64>,
-    /// k̂. −∞ if all large weights are equal, ∞ if nearly all weights vanish beside fewer than 5.
+    /// k̂. −∞ if all large weights are equal, ∞ if nearly all weights vanish compared with fewer than 5.
     pub shape: f64,
     /// 1/Σw²: about how many equally weighted draws they are worth. Do not believe it above k̂ = 0.7.
     pub effective_draws: f64,
@@ -81,7 +81,9 @@ fn check(log_weights: &[f64]) -> Result<f64> {
     if largest.is_finite() {
         Ok(largest)
     } else {
-        Err(Error::Unsupported("all importance weights are 0: no draw lies where the target is".into()))
+        Err(Error::Unsupported(
+            "all importance weights are 0: no draw is where the target density is above 0".into(),
+        ))
     }
 }
 

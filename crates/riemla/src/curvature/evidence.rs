@@ -157,7 +157,7 @@ impl Evidence {
         log_delta.map(f64::exp).ok_or_else(|| {
             let hint = "the evidence grows towards the edge of the searched range of prior_precision";
             Error::Unsupported(format!(
-                "{hint} (‖θ‖² = {:.3e}): give prior_precision a value",
+                "{hint} (‖θ‖² = {:.3e}): set prior_precision to a value",
                 self.square_norm
             ))
         })
@@ -191,7 +191,10 @@ impl Evidence {
         let value = |s: f64| profile(s).unwrap_or(f64::NEG_INFINITY);
         maximize((range, NOISE_GRID), value, slope).map(f64::exp).ok_or_else(|| {
             let rmse = center.exp();
-            Error::Unsupported(format!("the evidence has no maximum in sigma_noise near the fit's error {rmse:.3e}: give sigma_noise a value"))
+            Error::Unsupported(format!(
+                "the evidence has no maximum in sigma_noise near the training error \
+                 {rmse:.3e}: set sigma_noise to a value"
+            ))
         })
     }
 }

@@ -42,7 +42,7 @@ fn evidence(
     let evidence = Evidence::new(matrix.eigenvalues()?, dot(&chosen, &chosen), log_likelihood);
     let Some(sigma) = noise_of(loss.likelihood()) else { return Ok(evidence) };
     let square_error = 2.0 * sigma * sigma * (loss.value(theta) - loss.prior().value(theta));
-    let observations = (loss.samples() * loss.network().outputs()) as f64 * loss.scale();
+    let observations = loss.total_weight() * loss.network().outputs() as f64 * loss.scale();
     let evidence = evidence.with_noise(sigma, observations.round() as usize, square_error);
     Ok(evidence.with_noise_exponent(curvature.noise_exponent()))
 }

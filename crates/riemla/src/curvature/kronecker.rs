@@ -10,6 +10,10 @@
 //! "expand") A is the mean over samples and positions and B the sum over both: positions are
 //! taken to be uncorrelated, and patches to be independent of adjoints. Exact at T = 1.
 //!
+//! With groups of channels each group's weights are such a block, and the biases of all groups another one.
+//! Parameters that are no matrix (of normalisations) get their exact block: A = 1 and B the sum of outer
+//! products of their gradients.
+//!
 //! Weights and bias of a layer share a block (Martens and Grosse 2015). laplace-torch gives the bias
 //! a block of its own, which drops their correlation; a subset that names only one of the two gets
 //! just that.
@@ -23,51 +27,97 @@ use super::gram::GramSum;
 use super::outer::OuterProduct;
 use super::structure::{BlockShape, KroneckerBlock, KroneckerPrecision};
 use super::subset::SubsetRanges;
+use crate::Result;
 use crate::linalg::Matrix;
 use crate::linalg::factor::SymmetricEigen;
 use crate::linalg::vector::scale;
-use crate::nn::{At, Network};
-use crate::objective::NetworkLoss;
-use crate::{Error, Result};
+use crate::nn::{At, Layer, Network, Parameter, Patch, Positions};
+use crate::objective::{Block, NetworkLoss};
 
-/// One layer of a subset.
+/// A block of a subset: weights of one layer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LayerBlock {
     /// Index of the layer.
-    layer: usize,
-    positions: usize,
+    pub(super) layer: usize,
+    pub(super) source: Source,
     pub(super) shape: BlockShape,
 }
 
-/// The layers of a subset, in order.
-pub(super) fn block_shapes(network: &Network, subset: &SubsetRanges) -> Result<Vec<LayerBlock>> {
-    let chosen = |p: &&crate::nn::Parameter| {
-        subset.as_slice().iter().any(|r| r.start <= p.range.start && p.range.end <= r.end)
-    };
+/// What a block's factors are made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Inputs and adjoints at the positions of one linear map.
+    Map {
+        positions: usize,
+        group: usize,
+        /// First of the block's outputs in the layer.
+        output: usize,
+    },
+    /// Gradients of the samples from the given parameter of the layer on: A is 1, B the exact block.
+    Gradients { offset: usize },
+}
+
+impl LayerBlock {
+    fn positions(&self) -> usize {
+        match self.source {
+            Source::Map { positions, .. } => positions,
+            Source::Gradients { .. } => 1,
+        }
+    }
+}
+
+/// The blocks of a subset, in order.
+pub(super) fn block_shapes(network: &Network, subset: &SubsetRanges) -> Vec<LayerBlock> {
+    let chosen =
+        |p: &&Parameter| subset.as_slice().iter().any(|r| r.start <= p.range.start && p.range.end <= r.end);
     let mut blocks: Vec<LayerBlock> = Vec::new();
     let mut start = 0;
     for parameter in network.parameters().iter().filter(chosen) {
-        let layer = network.layers().nth(parameter.layer).map(|(layer, _)| layer);
-        let Some((layer, positions)) = layer.and_then(|l| Some((l, l.positions()?))) else {
-            return Err(Error::Unsupported(format!(
-                "parameter {} belongs to a layer that is neither linear nor a convolution: \
-                 leave it out of the subset, or use the low-rank or diagonal structure",
-                parameter.name
-            )));
-        };
-        let bias = parameter.dims.len() == 1;
-        let outputs = parameter.dims[0];
-        match blocks.last_mut() {
-            Some(block) if bias && block.layer == parameter.layer => block.shape.bias = true,
-            _ => {
-                let fan_in = if bias { 0 } else { layer.fan_in() };
-                let shape = BlockShape { start, fan_in, bias, outputs };
-                blocks.push(LayerBlock { layer: parameter.layer, positions, shape });
-            }
+        if let Some(layer) = network.layer(parameter.layer) {
+            add_parameter(&mut blocks, layer, parameter, start, network);
         }
         start += parameter.range.len();
     }
-    Ok(blocks)
+    blocks
+}
+
+/// Adds the blocks of a parameter whose weights begin at `start` of the subset.
+fn add_parameter(
+    blocks: &mut Vec<LayerBlock>,
+    layer: &dyn Layer,
+    parameter: &Parameter,
+    start: usize,
+    network: &Network,
+) {
+    let last = blocks.last_mut().filter(|block| block.layer == parameter.layer);
+    let (index, len, bias) = (parameter.layer, parameter.range.len(), parameter.dims.len() == 1);
+    let Some(Positions { count: positions, groups }) = layer.positions() else {
+        // All of the layer's parameters in one block.
+        match last {
+            Some(block) => block.shape.outputs += len,
+            None => {
+                let first = network.parameters().iter().find(|p| p.layer == index);
+                let offset = parameter.range.start - first.map_or(0, |first| first.range.start);
+                let shape = BlockShape { start, fan_in: 0, bias: true, outputs: len };
+                blocks.push(LayerBlock { layer: index, source: Source::Gradients { offset }, shape });
+            }
+        }
+        return;
+    };
+    match last {
+        // Next to the weights of several groups the biases get a block of their own.
+        Some(block) if bias && groups == 1 => block.shape.bias = true,
+        _ => {
+            let groups = if bias { 1 } else { groups };
+            let fan_in = if bias { 0 } else { layer.fan_in() };
+            let outputs = parameter.dims[0] / groups;
+            for group in 0..groups {
+                let source = Source::Map { positions, group, output: group * outputs };
+                let shape = BlockShape { start: start + group * (len / groups), fan_in, bias, outputs };
+                blocks.push(LayerBlock { layer: index, source, shape });
+            }
+        }
+    }
 }
 
 /// Curvature of the likelihood as one Kronecker product per layer, by the factors' eigenpairs.
@@ -89,24 +139,42 @@ impl Sums {
     }
 
     /// Adds the extended inputs of one block of samples.
-    fn add_inputs(&mut self, network: &Network, at: At<'_>, patch: &mut Vec<f64>) {
-        let Some((layer, _)) = network.layers().nth(self.block.layer) else { return };
+    fn add_inputs(&mut self, layer: &dyn Layer, at: At<'_>, block: &Block, patch: &mut Vec<f64>) {
         let n = at.n;
-        patch.clear();
         let shape = self.block.shape;
-        patch.resize(shape.inputs() * n, 1.0);
-        for t in 0..self.block.positions {
-            if shape.fan_in > 0 {
-                layer.patch(n, at.x, t, &mut patch[..shape.fan_in * n]);
+        for position in 0..self.block.positions() {
+            patch.clear();
+            patch.resize(shape.inputs() * n, 1.0);
+            if let Source::Map { group, .. } = self.block.source
+                && shape.fan_in > 0
+            {
+                layer.patch(n, at.x, Patch { group, position }, &mut patch[..shape.fan_in * n]);
             }
+            block.weigh(patch, f64::sqrt);
             self.a.push(n, patch);
         }
     }
 
-    /// Mean of ppᵀ over `samples`, sum of ggᵀ times `factor`, decomposed.
-    fn finish(self, samples: usize, factor: f64) -> Result<KroneckerBlock> {
+    /// Adds the adjoints of one block of samples.
+    fn add_adjoints(&mut self, layer: &dyn Layer, at: At<'_>, y_adjoint: &[f64], rows: &mut Vec<f64>) {
+        let (n, outputs) = (at.n, self.block.shape.outputs);
+        match self.block.source {
+            Source::Map { positions, output, .. } => {
+                let plane = positions * n;
+                self.b.push(plane, &y_adjoint[output * plane..(output + outputs) * plane]);
+            }
+            Source::Gradients { offset } => {
+                rows.resize(at.params.len() * n, 0.0);
+                layer.per_sample_gradient(at, y_adjoint, rows);
+                self.b.push(n, &rows[offset * n..(offset + outputs) * n]);
+            }
+        }
+    }
+
+    /// Mean of ppᵀ over the samples, whose weights sum to `total`, sum of ggᵀ times `factor`, decomposed.
+    fn finish(self, total: f64, factor: f64) -> Result<KroneckerBlock> {
         let (mut a, mut b) = (self.a.finish(), self.b.finish());
-        scale(1.0 / (samples * self.block.positions) as f64, a.as_mut_slice());
+        scale(1.0 / (total * self.block.positions() as f64), a.as_mut_slice());
         scale(factor, b.as_mut_slice());
         let (a, b) = rayon::join(|| decompose(&a), || decompose(&b));
         Ok(KroneckerBlock::new(self.block.shape, Arc::new(a?), Arc::new(b?)))
@@ -133,20 +201,22 @@ impl KroneckerCurvature {
     ) -> Result<Self> {
         let outer = OuterProduct::of(curvature, "Kronecker")?;
         let network = loss.network();
-        let mut sums: Vec<Sums> = block_shapes(network, subset)?.into_iter().map(Sums::new).collect();
+        let mut sums: Vec<Sums> = block_shapes(network, subset).into_iter().map(Sums::new).collect();
         let lowest = sums.first().map_or(0, |s| s.block.layer);
-        let mut patch = Vec::new();
-        outer.for_each_seed(loss, theta, |j, x, values, adjoint| {
-            network.visit_adjoints(theta, x, values, adjoint, lowest, |l, at, y_adjoint| {
-                let Some(sums) = sums.iter_mut().find(|s| s.block.layer == l) else { return };
-                if j == 0 {
-                    sums.add_inputs(network, at, &mut patch);
+        let (mut patch, mut rows) = (Vec::new(), Vec::new());
+        outer.for_each_seed(loss, theta, |j, block, values, adjoint| {
+            network.visit_adjoints(theta, &block.x, values, adjoint, lowest, |l, at, y_adjoint| {
+                let Some(layer) = network.layer(l) else { return };
+                for sums in sums.iter_mut().filter(|s| s.block.layer == l) {
+                    if j == 0 {
+                        sums.add_inputs(layer, at, block, &mut patch);
+                    }
+                    sums.add_adjoints(layer, at, y_adjoint, &mut rows);
                 }
-                sums.b.push(at.n * sums.block.positions, y_adjoint);
             });
         });
-        let (samples, factor) = (loss.samples(), loss.scale());
-        let blocks: Result<Vec<_>> = sums.into_par_iter().map(|s| s.finish(samples, factor)).collect();
+        let (total, factor) = (loss.total_weight(), loss.scale());
+        let blocks: Result<Vec<_>> = sums.into_par_iter().map(|s| s.finish(total, factor)).collect();
         Ok(Self { blocks: blocks? })
     }
 

@@ -73,9 +73,9 @@ pub struct LaplaceConfig {
 pub struct Laplace {
     /// The Gaussian at the trained weights θ* (refitted if asked for).
     pub gaussian: Arc<Gaussian>,
-    /// Prior in force.
+    /// Prior of the fit, with the precision that was chosen.
     pub prior: Prior,
-    /// Likelihood in force (with the noise that was chosen).
+    /// Likelihood of the fit, with the noise that was chosen.
     pub likelihood: Likelihood,
     /// Log marginal likelihood; none for a prior precision of 0.
     pub log_marginal_likelihood: Option<f64>,
@@ -213,7 +213,7 @@ impl Laplace {
         })
     }
 
-    /// The loss under the prior and noise in force.
+    /// The loss under the prior and noise of the fit.
     pub fn loss(&self, trained: &NetworkLoss) -> Result<NetworkLoss> {
         trained.with(self.likelihood, self.prior.clone())
     }

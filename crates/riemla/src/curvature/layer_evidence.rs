@@ -192,8 +192,8 @@ const EDGE: f64 = 1.02;
 
 fn edge(l: usize, layer: &Layer) -> Error {
     Error::Unsupported(format!(
-        "the evidence grows towards the edge of the searched range of prior_precision in layer {l} of those \
-         with uncertain weights (‖θ‖² = {:.3e}): give prior_precision values",
+        "the evidence grows towards the edge of the searched range of prior_precision in layer {l} of \
+         those with uncertain weights (‖θ‖² = {:.3e}): set prior_precision to values",
         layer.square_norm
     ))
 }

@@ -17,6 +17,7 @@ mod layer_evidence;
 mod low_rank;
 mod matrix;
 mod memory;
+mod one_layer;
 mod outer;
 mod prior_search;
 mod product;

@@ -6,11 +6,12 @@
 
 use super::Curvature;
 use super::gram::GramSum;
+use super::one_layer::OneLayer;
 use super::subset::SubsetRanges;
 use crate::linalg::Matrix;
 use crate::linalg::vector::{dot, scale};
 use crate::nn::{Adjoint, Trace};
-use crate::objective::{BlockTargets, NetworkLoss};
+use crate::objective::{Block, NetworkLoss};
 use crate::{Error, Result};
 
 /// Which factor S.
@@ -18,6 +19,13 @@ use crate::{Error, Result};
 pub(super) enum OuterProduct {
     Ggn,
     EmpiricalFisher,
+}
+
+/// A block of samples as the loss sees it: its targets and weights, and the outputs of the network.
+#[derive(Clone, Copy)]
+pub(super) struct Outputs<'a> {
+    pub(super) f: &'a [f64],
+    pub(super) block: &'a Block,
 }
 
 impl OuterProduct {
@@ -33,45 +41,47 @@ impl OuterProduct {
         }
     }
 
-    fn columns(self, loss: &NetworkLoss) -> usize {
+    /// Number of columns of S.
+    pub(super) fn columns(self, loss: &NetworkLoss) -> usize {
         match self {
             Self::Ggn => loss.rule().factor_columns(loss.network().outputs()),
             Self::EmpiricalFisher => 1,
         }
     }
 
-    /// Writes column `j` of S for every sample of a block with outputs `f`.
+    /// Writes column `j` of S for every sample of a block.
     fn column(
         self,
         loss: &NetworkLoss,
-        (f, targets): (&[f64], &BlockTargets),
+        Outputs { f, block }: Outputs<'_>,
         j: usize,
         out: &mut [f64],
         scratch: &mut [f64],
     ) {
-        let n = f.len() / loss.network().outputs();
         match self {
-            Self::Ggn => loss.rule().factor(n, f, j, out, scratch),
+            Self::Ggn => block.factor(loss.rule(), f, j, out, scratch),
             Self::EmpiricalFisher => {
-                loss.rule().loss(n, f, targets, out, scratch);
+                loss.rule().loss(block.n, f, &block.targets, &[], out, scratch);
+                block.weigh(out, f64::sqrt);
             }
         }
     }
 
-    /// Writes SSᵀd for every sample of a block with outputs `f`.
+    /// Writes SSᵀd for every sample of a block.
     pub(super) fn product(
         self,
         loss: &NetworkLoss,
-        (f, targets): (&[f64], &BlockTargets),
+        Outputs { f, block }: Outputs<'_>,
         d: &[f64],
         out: &mut [f64],
         scratch: &mut [f64],
     ) {
-        let n = f.len() / loss.network().outputs();
         if self == Self::Ggn {
-            return loss.rule().hessian_product(n, f, d, out, scratch);
+            return block.hessian_product(loss.rule(), f, d, out, scratch);
         }
-        loss.rule().loss(n, f, targets, out, scratch);
+        let n = block.n;
+        loss.rule().loss(n, f, &block.targets, &[], out, scratch);
+        block.weigh(out, f64::sqrt);
         let inner = &mut scratch[..n];
         inner.fill(0.0);
         for (r, d) in out.chunks_exact(n).zip(d.chunks_exact(n)) {
@@ -82,13 +92,13 @@ impl OuterProduct {
         }
     }
 
-    /// Calls `f(j, x, values, adjoint)` for every block of samples and every column j of S, with
+    /// Calls `f(j, block, values, adjoint)` for every block of samples and every column j of S, with
     /// that column as the seed of `adjoint`.
     pub(super) fn for_each_seed(
         self,
         loss: &NetworkLoss,
         theta: &[f64],
-        mut f: impl FnMut(usize, &[f64], &Trace, &mut Adjoint),
+        mut f: impl FnMut(usize, &Block, &Trace, &mut Adjoint),
     ) {
         let network = loss.network();
         for block in loss.blocks() {
@@ -98,9 +108,9 @@ impl OuterProduct {
             let mut scratch = vec![0.0; (network.outputs() + 1) * n];
             network.forward(theta, &block.x, &mut values);
             for j in 0..self.columns(loss) {
-                let at = (values.output(), &block.targets);
+                let at = Outputs { f: values.output(), block };
                 self.column(loss, at, j, adjoint.seed(network, n), &mut scratch);
-                f(j, &block.x, &values, &mut adjoint);
+                f(j, block, &values, &mut adjoint);
             }
         }
     }
@@ -115,31 +125,49 @@ impl OuterProduct {
         mut f: impl FnMut(usize, &[f64]),
     ) {
         let mut rows = Vec::new();
-        self.for_each_seed(loss, theta, |_, x, values, adjoint| {
+        self.for_each_seed(loss, theta, |_, block, values, adjoint| {
             let n = values.n();
             rows.resize(n * subset.len(), 0.0);
-            loss.network().per_sample_gradient(theta, x, values, adjoint, subset.as_slice(), &mut rows);
+            loss.network().per_sample_gradient(
+                theta,
+                &block.x,
+                values,
+                adjoint,
+                subset.as_slice(),
+                &mut rows,
+            );
             f(n, &rows);
         });
     }
 
     /// The full matrix over the subset (k × k), scaled like the loss.
     pub(super) fn full(self, loss: &NetworkLoss, theta: &[f64], subset: &SubsetRanges) -> Matrix {
-        let mut sum = GramSum::new(subset.len());
-        self.for_each_row(loss, theta, subset, |n, rows| sum.push(n, rows));
-        let mut matrix = sum.finish();
+        let mut matrix = match OneLayer::of(loss.network(), subset) {
+            Some(layer) => layer.full(self, loss, theta),
+            None => {
+                let mut sum = GramSum::new(subset.len());
+                self.for_each_row(loss, theta, subset, |n, rows| sum.push(n, rows));
+                sum.finish()
+            }
+        };
         scale(loss.scale(), matrix.as_mut_slice());
         matrix
     }
 
     /// The diagonal over the subset, scaled like the loss.
     pub(super) fn diagonal(self, loss: &NetworkLoss, theta: &[f64], subset: &SubsetRanges) -> Vec<f64> {
-        let mut diagonal = vec![0.0; subset.len()];
-        self.for_each_row(loss, theta, subset, |n, rows| {
-            for (d, column) in diagonal.iter_mut().zip(rows.chunks_exact(n)) {
-                *d += dot(column, column);
+        let mut diagonal = match OneLayer::of(loss.network(), subset) {
+            Some(layer) => layer.diagonal(self, loss, theta),
+            None => {
+                let mut diagonal = vec![0.0; subset.len()];
+                self.for_each_row(loss, theta, subset, |n, rows| {
+                    for (d, column) in diagonal.iter_mut().zip(rows.chunks_exact(n)) {
+                        *d += dot(column, column);
+                    }
+                });
+                diagonal
             }
-        });
+        };
         scale(loss.scale(), &mut diagonal);
         diagonal
     }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::Curvature;
-use super::outer::OuterProduct;
+use super::outer::{OuterProduct, Outputs};
 use super::subset::SubsetRanges;
 use crate::Result;
 use crate::linalg::vector::{axpy, scale};
@@ -94,7 +94,7 @@ impl<'a> CurvatureProduct<'a> {
         network.tangent(self.theta, v, &block.x, values, &mut tangents);
         let mut adjoint = Adjoint::new(network, block.n);
         let mut scratch = vec![0.0; (network.outputs() + 1) * block.n];
-        let at = (values.output(), &block.targets);
+        let at = Outputs { f: values.output(), block };
         let seed = adjoint.seed(network, block.n);
         self.outer.product(self.loss, at, tangents.output(), seed, &mut scratch);
         network.backward(self.theta, &block.x, values, &mut adjoint, sum);

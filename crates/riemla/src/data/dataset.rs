@@ -32,12 +32,13 @@ impl Targets {
     }
 }
 
-/// A finite data set: N samples with D inputs each, and their targets.
+/// A finite data set: N samples with D inputs each, their targets, and possibly a weight each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
     inputs: Vec<f64>,
     features: usize,
     targets: Targets,
+    weights: Option<Vec<f64>>,
 }
 
 impl Dataset {
@@ -68,7 +69,7 @@ impl Dataset {
         if targets.len() != n {
             return Err(Error::shape("targets", format!("{n} (one per input row)"), targets.len()));
         }
-        Ok(Self { inputs, features, targets })
+        Ok(Self { inputs, features, targets, weights: None })
     }
 
     /// Inputs with class labels.
@@ -79,6 +80,53 @@ impl Dataset {
     /// Inputs with real targets, row-major samples × outputs.
     pub fn regression(inputs: Vec<f64>, features: usize, values: Vec<f64>, outputs: usize) -> Result<Self> {
         Self::new(inputs, features, Targets::Values { values, outputs })
+    }
+
+    /// The same with a weight per sample, which multiplies its term in the loss: 2 counts as two equal samples, 0 as none.
+    pub fn with_weights(self, weights: Vec<f64>) -> Result<Self> {
+        crate::error::check_len("weights of samples", self.len(), weights.len())?;
+        check_finite("weights of samples", &weights)?;
+        if let Some(weight) = weights.iter().find(|weight| **weight < 0.0) {
+            return Err(Error::range("weight of a sample", weight, "at least 0"));
+        }
+        if weights.iter().all(|weight| *weight == 0.0) {
+            return Err(Error::range("weights of samples", 0.0, "above 0 for at least one sample"));
+        }
+        Ok(Self { weights: Some(weights), ..self })
+    }
+
+    /// The same with a weight per class.
+    pub fn with_class_weights(self, weights: &[f64]) -> Result<Self> {
+        let weight = |label: &usize| match weights.get(*label) {
+            Some(weight) => Ok(*weight),
+            None => Err(Error::range("class of a sample", label, format!("below {}", weights.len()))),
+        };
+        let of_samples = self.class_labels()?.iter().map(weight).collect::<Result<_>>()?;
+        self.with_weights(of_samples)
+    }
+
+    /// Weights of the classes that give each the same influence: N/(C·Nₖ) for class k, of C classes that occur; 1 for
+    /// the others.
+    pub fn balanced_weights(&self, classes: usize) -> Result<Vec<f64>> {
+        let labels = self.class_labels()?;
+        let count = |k: usize| labels.iter().filter(|label| **label == k).count();
+        let counts: Vec<usize> = (0..classes).map(count).collect();
+        let occurring = counts.iter().filter(|count| **count > 0).count();
+        let weight = |count: &usize| match count {
+            0 => 1.0,
+            count => labels.len() as f64 / (occurring * count) as f64,
+        };
+        Ok(counts.iter().map(weight).collect())
+    }
+
+    fn class_labels(&self) -> Result<&[usize]> {
+        let real = || Error::Unsupported("weights of classes are not for real targets".into());
+        self.labels().ok_or_else(real)
+    }
+
+    /// The weights of the samples; none if all count once.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
     }
 
     /// Number of samples N.
@@ -128,7 +176,11 @@ impl Dataset {
                 outputs: *c,
             },
         };
-        Self::new(inputs, d, targets)
+        let selected = Self::new(inputs, d, targets)?;
+        match &self.weights {
+            Some(weights) => selected.with_weights(rows.iter().map(|&r| weights[r]).collect()),
+            None => Ok(selected),
+        }
     }
 }
 
@@ -147,6 +199,23 @@ mod tests {
         assert!(matches!(Dataset::classification(vec![1.0; 3], 2, vec![0]), Err(Error::Shape { .. })));
         assert!(matches!(Dataset::classification(vec![1.0; 4], 2, vec![0]), Err(Error::Shape { .. })));
         assert!(matches!(Dataset::regression(vec![1.0; 4], 2, vec![0.0; 3], 2), Err(Error::Shape { .. })));
+    }
+
+    #[test]
+    fn weights_are_checked_selected_and_balanced() {
+        let data = || Dataset::classification(vec![1., 2., 3., 4.], 1, vec![0, 0, 2, 0]).unwrap();
+        assert!(data().with_weights(vec![1.0; 3]).is_err() && data().with_weights(vec![0.0; 4]).is_err());
+        assert!(data().with_weights(vec![1., -1., 1., 1.]).is_err());
+        assert!(data().with_weights(vec![1., f64::NAN, 1., 1.]).is_err());
+        // Two classes occur: 4/(2·3) and 4/(2·1).
+        let balanced = data().balanced_weights(3).unwrap();
+        assert_eq!(balanced, [2. / 3., 1., 2.]);
+        let of_samples = data().with_class_weights(&balanced).unwrap();
+        assert_eq!(of_samples.weights(), Some(&[2. / 3., 2. / 3., 2., 2. / 3.][..]));
+        assert!(data().with_class_weights(&[1.0, 2.0]).is_err());
+        let weighted = data().with_weights(vec![1., 2., 3., 4.]).unwrap();
+        assert_eq!(weighted.select(&[3, 0]).unwrap().weights(), Some(&[4.0, 1.0][..]));
+        assert!(Dataset::regression(vec![1.0], 1, vec![1.0], 1).unwrap().balanced_weights(1).is_err());
     }
 
     #[test]

@@ -11,7 +11,11 @@ use crate::{Error, Result};
 pub fn split(n: usize, sizes: &[usize], seed: u64) -> Result<Vec<Vec<usize>>> {
     let total = sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size)).unwrap_or(usize::MAX);
     if total > n {
-        return Err(Error::range("sum of the split sizes", total, format!("at most the {n} rows there are")));
+        return Err(Error::range(
+            "sum of the split sizes",
+            total,
+            format!("at most {n}, the number of rows"),
+        ));
     }
     let mut rows: Vec<usize> = (0..n).collect();
     rows.shuffle(&mut stream(seed, Purpose::Split, 0));

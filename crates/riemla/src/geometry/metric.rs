@@ -17,7 +17,7 @@ pub trait Metric: Sync {
     /// Writes c̈ of the geodesic through θ with velocity v; NaN outside the domain.
     fn acceleration(&self, theta: &[f64], v: &[f64], out: &mut [f64]);
 
-    /// The loss to report at the ends of a geodesic; 0 for metrics that are made of none.
+    /// The loss to report at the ends of a geodesic; 0 for metrics that do not use the loss.
     fn loss(&self, _theta: &[f64]) -> f64 {
         0.0
     }

@@ -35,23 +35,32 @@ pub struct Geometry {
     pub stride: (usize, usize),
     /// Zeros to imagine around the input, on either side.
     pub padding: (usize, usize),
+    /// Step in the input between neighbouring taps of the kernel, each at least 1.
+    pub dilation: (usize, usize),
 }
 
 impl Geometry {
-    /// Rows and columns of the output: ⌊(size + 2·padding − kernel)/stride⌋ + 1, or 0 where the
-    /// kernel does not fit.
+    /// Rows and columns of the output: ⌊(size + 2·padding − extent)/stride⌋ + 1 with the kernel's extent
+    /// (kernel − 1)·dilation + 1, or 0 where it does not fit.
     ///
     /// # Panics
     /// If a stride is 0.
     pub fn output_size(&self) -> (usize, usize) {
-        let size = |input: usize, kernel: usize, stride: usize, padding: usize| {
+        let size = |input: usize, extent: usize, stride: usize, padding: usize| {
             assert!(stride > 0, "correlate: a stride is 0");
-            (input + 2 * padding).checked_sub(kernel).map_or(0, |room| room / stride + 1)
+            (input + 2 * padding).checked_sub(extent).map_or(0, |room| room / stride + 1)
         };
+        let (rows, columns) = self.extent();
         (
-            size(self.height, self.kernel.0, self.stride.0, self.padding.0),
-            size(self.width, self.kernel.1, self.stride.1, self.padding.1),
+            size(self.height, rows, self.stride.0, self.padding.0),
+            size(self.width, columns, self.stride.1, self.padding.1),
         )
+    }
+
+    /// Rows and columns that the kernel spans.
+    fn extent(&self) -> (usize, usize) {
+        let span = |kernel: usize, dilation: usize| kernel.saturating_sub(1) * dilation + 1;
+        (span(self.kernel.0, self.dilation.0), span(self.kernel.1, self.dilation.1))
     }
 
     /// Numbers per sample in the input: in_channels·height·width.
@@ -94,7 +103,7 @@ pub struct Scratch {
     buffer: Vec<f64>,
 }
 
-/// y ← y + w ⋆ x: y\[o, r, q\] += Σ w\[o, c, i, j\]·x\[c, r·stride + i − padding, q·stride + j − padding\].
+/// y ← y + w ⋆ x: y\[o, r, q\] += Σ w\[o, c, i, j\]·x\[c, r·stride + i·dilation − padding, …\].
 ///
 /// `x` is n·[`Geometry::input_len`] long, `y` n·[`Geometry::output_len`].
 ///

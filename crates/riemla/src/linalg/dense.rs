@@ -63,22 +63,17 @@ pub fn set_product(c: ViewMut<'_>, a: View<'_>, b: View<'_>) {
     clear_upper_registers();
 }
 
-/// Lower triangle of C ← C + AᵀA; the upper triangle is left alone.
-pub fn add_gram_lower(c: ViewMut<'_>, a: View<'_>) {
+/// Lower triangle of C ← C + A·B; the upper triangle is left alone.
+pub fn add_product_lower(c: ViewMut<'_>, a: View<'_>, b: View<'_>) {
     let rectangle = BlockStructure::Rectangular;
     let lower = BlockStructure::TriangularLower;
-    matmul::triangular::matmul(
-        c.0,
-        lower,
-        Accum::Add,
-        a.0.transpose(),
-        rectangle,
-        a.0,
-        rectangle,
-        1.0,
-        Par::Seq,
-    );
+    matmul::triangular::matmul(c.0, lower, Accum::Add, a.0, rectangle, b.0, rectangle, 1.0, Par::Seq);
     clear_upper_registers();
+}
+
+/// Lower triangle of C ← C + AᵀA; the upper triangle is left alone.
+pub fn add_gram_lower(c: ViewMut<'_>, a: View<'_>) {
+    add_product_lower(c, a.transpose(), a);
 }
 
 /// An owned column-major matrix.

@@ -1,4 +1,4 @@
-//! Networks: a stack of layers over one flat parameter vector, and their derivatives.
+//! Networks: layers over one flat parameter vector, and their derivatives.
 //!
 //! A [`Network`] owns no parameters. Its passes work on one block of samples with *samples
 //! contiguous* (see [`crate::linalg`]) and on caller-owned buffers ([`Trace`], [`Adjoint`]):
@@ -6,6 +6,7 @@
 //! derivative, its tangent (for Hessian-vector products) and per-sample gradients.
 
 mod batch;
+mod graph;
 mod layer;
 mod network;
 mod passes;
@@ -13,9 +14,7 @@ mod spec;
 
 pub use batch::{pack, unpack};
 pub use layer::Activation;
-pub(crate) use layer::At;
-#[cfg(test)]
-pub(crate) use layer::Layer;
+pub(crate) use layer::{At, Layer, Patch, Positions};
 pub use network::{Network, Parameter};
-pub use passes::{Adjoint, Trace};
+pub use passes::{Adjoint, Adjoints, Along, Trace};
 pub use spec::{LayerSpec, NetworkSpec, Shape};

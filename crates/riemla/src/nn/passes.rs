@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
-use super::layer::At;
+use super::graph::{Edge, Node, Operation};
+use super::layer::{At, Layer};
 use super::network::Network;
+use crate::linalg::vector::axpy;
 
 /// One Taylor coefficient of every layer's output: values, tangents or second coefficients.
 #[derive(Debug, Clone)]
@@ -16,7 +18,7 @@ pub struct Trace {
 impl Trace {
     /// Buffers for `n` samples of the network.
     pub fn new(network: &Network, n: usize) -> Self {
-        let widths: Vec<usize> = network.layers.iter().map(|layer| layer.output().len()).collect();
+        let widths: Vec<usize> = network.nodes.iter().map(|node| node.output.len()).collect();
         let outputs = widths.iter().map(|width| vec![0.0; width * n]).collect();
         Self { n, widths, outputs }
     }
@@ -39,62 +41,173 @@ impl Trace {
         self.outputs.last().map_or(&[], |v| v)
     }
 
-    /// Input of layer `l`, given the network's input.
-    fn input<'a>(&'a self, l: usize, x: &'a [f64]) -> &'a [f64] {
-        if l == 0 { x } else { &self.outputs[l - 1] }
+    /// What comes along an edge, given the network's input.
+    fn input<'a>(&'a self, edge: Edge, x: &'a [f64]) -> &'a [f64] {
+        edge.from.map_or(x, |from| &self.outputs[from])
     }
 }
 
-/// Buffers of a reverse pass: the adjoint of one layer's output and of its input.
+/// Buffers of a reverse pass: adjoints of the outputs of those layers that are under way.
 #[derive(Debug, Clone)]
 pub struct Adjoint {
-    above: Vec<f64>,
-    below: Vec<f64>,
+    slots: Vec<Vec<f64>>,
+    /// An adjoint that is added to one which is there already.
+    more: Vec<f64>,
 }
 
 impl Adjoint {
     /// Buffers for `n` samples of the network.
     pub fn new(network: &Network, n: usize) -> Self {
-        let widest = network.layers.iter().map(|layer| layer.output().len()).max().unwrap_or(0) * n;
-        Self { above: vec![0.0; widest], below: vec![0.0; widest] }
+        let mut slots = Vec::new();
+        let mut more = 0;
+        for node in &network.nodes {
+            if slots.len() <= node.slot {
+                slots.resize(node.slot + 1, Vec::new());
+            }
+            let needed = node.output.len() * n;
+            if slots[node.slot].len() < needed {
+                slots[node.slot].resize(needed, 0.0);
+            }
+            if let Operation::Layer { input: Edge { from: Some(from), first: false }, .. } = node.operation {
+                more = network.nodes[from].output.len().max(more);
+            }
+        }
+        Self { slots, more: vec![0.0; more * n] }
     }
 
     /// The seed of the pass: adjoint of the network's output, outputs × n. It is used up.
     pub fn seed(&mut self, network: &Network, n: usize) -> &mut [f64] {
-        &mut self.above[..network.outputs() * n]
+        match network.nodes.last() {
+            Some(node) => &mut self.slots[node.slot][..node.output.len() * n],
+            None => &mut [],
+        }
     }
 
-    fn step_down(&mut self) {
-        std::mem::swap(&mut self.above, &mut self.below);
+    /// The adjoint of a node's output, and where the one of its input goes; none if nobody asks for it.
+    fn step(&mut self, node: &Node, input: Option<Below<'_>>, n: usize) -> (&[f64], Option<&mut [f64]>) {
+        let width = node.output.len() * n;
+        let Some(Below { source, first }) = input else { return (&self.slots[node.slot][..width], None) };
+        let below = source.output.len() * n;
+        if !first {
+            return (&self.slots[node.slot][..width], Some(&mut self.more[..below]));
+        }
+        let [above, to] = two(&mut self.slots, node.slot, source.slot);
+        (&above[..width], Some(&mut to[..below]))
+    }
+
+    /// Ends a step: an adjoint that is not the first one of its node is added to it.
+    fn merge(&mut self, input: Option<Below<'_>>, n: usize) {
+        if let Some(Below { source, first: false }) = input {
+            let len = source.output.len() * n;
+            axpy(1.0, &self.more[..len], &mut self.slots[source.slot][..len]);
+        }
+    }
+
+    /// The step of a sum: the adjoint goes to each input as it is.
+    fn pass_on(&mut self, node: &Node, input: Option<Below<'_>>, n: usize) {
+        let Some(Below { source, first }) = input else { return };
+        let len = node.output.len() * n;
+        let [above, to] = two(&mut self.slots, node.slot, source.slot);
+        if first {
+            to[..len].copy_from_slice(&above[..len])
+        } else {
+            axpy(1.0, &above[..len], &mut to[..len])
+        }
+    }
+}
+
+/// Two different buffers.
+fn two(slots: &mut [Vec<f64>], a: usize, b: usize) -> [&mut [f64]; 2] {
+    // A node's buffer is given back only after its inputs have theirs, so that they differ.
+    slots.get_disjoint_mut([a, b]).map_or([&mut [], &mut []], |pair| pair.map(Vec::as_mut_slice))
+}
+
+/// The node an adjoint is wanted for.
+#[derive(Clone, Copy)]
+struct Below<'a> {
+    source: &'a Node,
+    first: bool,
+}
+
+/// Where the reverse pass is differentiated along a direction of the parameters.
+#[derive(Clone, Copy)]
+pub struct Along<'a> {
+    /// The direction.
+    pub direction: &'a [f64],
+    /// Values of all layers.
+    pub values: &'a Trace,
+    /// Their derivatives along the direction.
+    pub tangents: &'a Trace,
+}
+
+/// A seed and its derivative.
+pub struct Adjoints<'a> {
+    /// u.
+    pub adjoint: &'a mut Adjoint,
+    /// Its derivative.
+    pub derivative: &'a mut Adjoint,
+}
+
+/// Where a network is differentiated.
+#[derive(Clone, Copy)]
+struct Point<'a> {
+    theta: &'a [f64],
+    x: &'a [f64],
+    values: &'a Trace,
+}
+
+/// out ← a + b, none being 0.
+fn add(a: Option<&[f64]>, b: Option<&[f64]>, out: &mut [f64]) {
+    match (a, b) {
+        (Some(a), Some(b)) => out.iter_mut().zip(a).zip(b).for_each(|((o, a), b)| *o = a + b),
+        (Some(one), None) | (None, Some(one)) => out.copy_from_slice(one),
+        (None, None) => out.fill(0.0),
     }
 }
 
 impl Network {
-    fn at<'a>(&self, l: usize, theta: &'a [f64], x: &'a [f64], values: &'a Trace) -> At<'a> {
+    fn at<'a>(&self, l: usize, input: Edge, Point { theta, x, values }: Point<'a>) -> At<'a> {
         At {
             n: values.n,
-            params: &theta[self.ranges[l].clone()],
-            x: values.input(l, x),
+            params: &theta[self.nodes[l].range.clone()],
+            x: values.input(input, x),
             y: &values.outputs[l],
         }
     }
 
+    /// The node at the other end of an edge, if it is not below `lowest`.
+    fn below(&self, edge: Edge, lowest: usize) -> Option<Below<'_>> {
+        let from = edge.from.filter(|from| *from >= lowest)?;
+        Some(Below { source: &self.nodes[from], first: edge.first })
+    }
+
     /// Values of all layers for the input block `x`.
     pub fn forward(&self, theta: &[f64], x: &[f64], values: &mut Trace) {
-        for (l, layer) in self.layers.iter().enumerate() {
+        for (l, node) in self.nodes.iter().enumerate() {
             let (done, rest) = values.outputs.split_at_mut(l);
-            let input = done.last().map_or(x, |v| v.as_slice());
-            layer.forward(values.n, &theta[self.ranges[l].clone()], input, &mut rest[0]);
+            let input = |edge: &Edge| edge.from.map_or(x, |from| &done[from]);
+            match &node.operation {
+                Operation::Layer { layer, input: edge } => {
+                    layer.forward(values.n, &theta[node.range.clone()], input(edge), &mut rest[0]);
+                }
+                Operation::Sum { inputs: [a, b] } => add(Some(input(a)), Some(input(b)), &mut rest[0]),
+            }
         }
     }
 
     /// First derivatives of all layers along `direction`, at the point of `values`.
     pub fn tangent(&self, theta: &[f64], direction: &[f64], x: &[f64], values: &Trace, tangents: &mut Trace) {
         let first = self.first_parametric();
-        for (l, layer) in self.layers.iter().enumerate().skip(first) {
+        for (l, node) in self.nodes.iter().enumerate().skip(first) {
             let (done, rest) = tangents.outputs.split_at_mut(l);
-            let dx = if l > first { done.last().map(|v| v.as_slice()) } else { None };
-            layer.tangent(self.at(l, theta, x, values), &direction[self.ranges[l].clone()], dx, &mut rest[0]);
+            let tangent = |edge: &Edge| edge.from.filter(|from| *from >= first).map(|from| &done[from][..]);
+            match &node.operation {
+                Operation::Layer { layer, input } => {
+                    let at = self.at(l, *input, Point { theta, x, values });
+                    layer.tangent(at, &direction[node.range.clone()], tangent(input), &mut rest[0]);
+                }
+                Operation::Sum { inputs: [a, b] } => add(tangent(a), tangent(b), &mut rest[0]),
+            }
         }
     }
 
@@ -109,15 +222,18 @@ impl Network {
         seconds: &mut Trace,
     ) {
         let first = self.first_parametric();
-        for (l, layer) in self.layers.iter().enumerate().skip(first) {
+        for (l, node) in self.nodes.iter().enumerate().skip(first) {
             let (done, rest) = seconds.outputs.split_at_mut(l);
-            let (dx, d2x) = if l > first {
-                (Some(tangents.outputs[l - 1].as_slice()), done.last().map(|v| v.as_slice()))
-            } else {
-                (None, None)
-            };
-            let at = self.at(l, theta, x, values);
-            layer.second(at, &direction[self.ranges[l].clone()], dx, d2x, &mut rest[0]);
+            let inner = |edge: &Edge| edge.from.filter(|from| *from >= first);
+            let second = |edge: &Edge| inner(edge).map(|from| &done[from][..]);
+            match &node.operation {
+                Operation::Layer { layer, input } => {
+                    let at = self.at(l, *input, Point { theta, x, values });
+                    let dx = inner(input).map(|from| &tangents.outputs[from][..]);
+                    layer.second(at, &direction[node.range.clone()], dx, second(input), &mut rest[0]);
+                }
+                Operation::Sum { inputs: [a, b] } => add(second(a), second(b), &mut rest[0]),
+            }
         }
     }
 
@@ -130,47 +246,76 @@ impl Network {
         adjoint: &mut Adjoint,
         gradient: &mut [f64],
     ) {
-        let first = self.first_parametric();
-        for (l, layer) in self.layers.iter().enumerate().skip(first).rev() {
-            let at = self.at(l, theta, x, values);
-            let below = (l > first).then(|| &mut adjoint.below[..at.x.len()]);
-            let gradient = Some(&mut gradient[self.ranges[l].clone()]);
-            layer.backward(at, &adjoint.above[..at.y.len()], below, gradient);
-            adjoint.step_down();
+        let point = Point { theta, x, values };
+        self.reverse(point, adjoint, self.first_parametric(), |l, layer, at, y_adjoint, x_adjoint| {
+            let gradient = Some(&mut gradient[self.nodes[l].range.clone()]);
+            layer.backward(at, y_adjoint, x_adjoint, gradient);
+        });
+    }
+
+    /// Walks from the seed of `adjoint` down to node `lowest` and calls `step` at each layer with its
+    /// index, its place, the adjoint of its output and where to write the one of its input, if anybody
+    /// above `lowest` asks for it.
+    fn reverse(
+        &self,
+        point: Point<'_>,
+        adjoint: &mut Adjoint,
+        lowest: usize,
+        mut step: impl FnMut(usize, &dyn Layer, At<'_>, &[f64], Option<&mut [f64]>),
+    ) {
+        let n = point.values.n;
+        for (l, node) in self.nodes.iter().enumerate().skip(lowest).rev() {
+            match &node.operation {
+                Operation::Layer { layer, input } => {
+                    let below = self.below(*input, lowest);
+                    let (y_adjoint, x_adjoint) = adjoint.step(node, below, n);
+                    step(l, &**layer, self.at(l, *input, point), y_adjoint, x_adjoint);
+                    adjoint.merge(below, n);
+                }
+                Operation::Sum { inputs } => {
+                    inputs.iter().for_each(|edge| adjoint.pass_on(node, self.below(*edge, lowest), n));
+                }
+            }
         }
     }
 
-    /// Adds the derivative of [`Network::backward`] along `direction` to `d_gradient`; the
-    /// seeds are u in `adjoint` and its derivative in `d_adjoint`.
+    /// Adds the derivative of [`Network::backward`] along a direction to `d_gradient`.
     pub fn backward_tangent(
         &self,
         theta: &[f64],
-        direction: &[f64],
         x: &[f64],
-        (values, tangents): (&Trace, &Trace),
-        (adjoint, d_adjoint): (&mut Adjoint, &mut Adjoint),
+        along: Along<'_>,
+        adjoints: Adjoints<'_>,
         d_gradient: &mut [f64],
     ) {
-        let first = self.first_parametric();
-        for (l, layer) in self.layers.iter().enumerate().skip(first).rev() {
-            let at = self.at(l, theta, x, values);
-            let range = self.ranges[l].clone();
-            let inner = l > first;
-            let y_adjoint = &adjoint.above[..at.y.len()];
-            layer.backward_tangent(
-                at,
-                &direction[range.clone()],
-                inner.then(|| tangents.outputs[l - 1].as_slice()),
-                y_adjoint,
-                &d_adjoint.above[..at.y.len()],
-                inner.then(|| &mut d_adjoint.below[..at.x.len()]),
-                &mut d_gradient[range],
-            );
-            if inner {
-                layer.backward(at, y_adjoint, Some(&mut adjoint.below[..at.x.len()]), None);
+        let Along { direction, values, tangents } = along;
+        let Adjoints { adjoint, derivative } = adjoints;
+        let (n, first) = (values.n, self.first_parametric());
+        for (l, node) in self.nodes.iter().enumerate().skip(first).rev() {
+            let (layer, input) = match &node.operation {
+                Operation::Layer { layer, input } => (layer, *input),
+                Operation::Sum { inputs } => {
+                    for edge in inputs {
+                        let below = self.below(*edge, first);
+                        adjoint.pass_on(node, below, n);
+                        derivative.pass_on(node, below, n);
+                    }
+                    continue;
+                }
+            };
+            let at = self.at(l, input, Point { theta, x, values });
+            let below = self.below(input, first);
+            let dx = input.from.filter(|_| below.is_some()).map(|from| &tangents.outputs[from][..]);
+            let (y_adjoint, x_adjoint) = adjoint.step(node, below, n);
+            let (dy_adjoint, dx_adjoint) = derivative.step(node, below, n);
+            let (direction, d_gradient) =
+                (&direction[node.range.clone()], &mut d_gradient[node.range.clone()]);
+            layer.backward_tangent(at, direction, dx, y_adjoint, dy_adjoint, dx_adjoint, d_gradient);
+            if x_adjoint.is_some() {
+                layer.backward(at, y_adjoint, x_adjoint, None);
             }
-            d_adjoint.step_down();
-            adjoint.step_down();
+            adjoint.merge(below, n);
+            derivative.merge(below, n);
         }
     }
 
@@ -185,13 +330,13 @@ impl Network {
         subset: &[Range<usize>],
         out: &mut [f64],
     ) {
-        let lowest = self.ranges.iter().position(|r| subset.first().is_some_and(|s| r.end > s.start));
-        let lowest = lowest.unwrap_or(self.layers.len());
+        let reached = |node: &Node| subset.first().is_some_and(|first| node.range.end > first.start);
+        let lowest = self.nodes.iter().position(reached).unwrap_or(self.nodes.len());
         let mut own = Vec::new();
         self.visit_adjoints(theta, x, values, adjoint, lowest, |l, at, y_adjoint| {
-            let range = self.ranges[l].clone();
+            let (Some(layer), range) = (self.layer(l), self.nodes[l].range.clone()) else { return };
             own.resize(range.len() * at.n, 0.0);
-            self.layers[l].per_sample_gradient(at, y_adjoint, &mut own);
+            layer.per_sample_gradient(at, y_adjoint, &mut own);
             copy_subset(&own, range, subset, at.n, out);
         });
     }
@@ -207,15 +352,13 @@ impl Network {
         lowest: usize,
         mut visit: impl FnMut(usize, At<'_>, &[f64]),
     ) {
-        for (l, layer) in self.layers.iter().enumerate().skip(lowest).rev() {
-            let at = self.at(l, theta, x, values);
-            let y_adjoint = &adjoint.above[..at.y.len()];
+        let point = Point { theta, x, values };
+        self.reverse(point, adjoint, lowest, |l, layer, at, y_adjoint, x_adjoint| {
             visit(l, at, y_adjoint);
-            if l > lowest {
-                layer.backward(at, y_adjoint, Some(&mut adjoint.below[..at.x.len()]), None);
-                adjoint.step_down();
+            if x_adjoint.is_some() {
+                layer.backward(at, y_adjoint, x_adjoint, None);
             }
-        }
+        });
     }
 }
 

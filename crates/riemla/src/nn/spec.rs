@@ -83,6 +83,12 @@ pub enum LayerSpec {
         /// Zeros added on each side, vertically and horizontally.
         #[serde(default)]
         padding: [usize; 2],
+        /// Step between the inputs of neighbouring weights of the kernel.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        dilation: [usize; 2],
+        /// Groups of channels: each group of outputs sees its own group of inputs.
+        #[serde(default = "single", skip_serializing_if = "is_single")]
+        groups: usize,
         /// Whether there is a bias.
         #[serde(default = "yes")]
         bias: bool,
@@ -103,6 +109,31 @@ pub enum LayerSpec {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stride: Option<[usize; 2]>,
     },
+    /// Every sample to mean 0 and variance 1 over all its numbers, then a factor and shift for each.
+    LayerNorm {
+        /// Added to the variance.
+        #[serde(default = "small")]
+        epsilon: f64,
+        /// Whether there are factors and shifts.
+        #[serde(default = "yes")]
+        affine: bool,
+    },
+    /// One factor and shift per channel or feature: batch normalisation in evaluation mode, with its means
+    /// and variances merged into the two.
+    Scale {
+        /// Whether there is a shift.
+        #[serde(default = "yes")]
+        bias: bool,
+    },
+    /// The sum of two branches: what `body` makes of the input, plus what `shortcut` makes of it. Their
+    /// parameters are named `body.0.weight`, `shortcut.0.weight` and so on.
+    Residual {
+        /// Layers one after another, at least one.
+        body: Vec<LayerSpec>,
+        /// The other branch; the input itself if it is empty.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shortcut: Vec<LayerSpec>,
+    },
     /// Image to vector.
     #[serde(deserialize_with = "crate::strict::no_fields")]
     Flatten,
@@ -119,6 +150,23 @@ pub enum LayerSpec {
 
 fn one() -> [usize; 2] {
     [1, 1]
+}
+
+fn is_one(pair: &[usize; 2]) -> bool {
+    *pair == one()
+}
+
+fn single() -> usize {
+    1
+}
+
+fn is_single(number: &usize) -> bool {
+    *number == 1
+}
+
+/// PyTorch's epsilon of normalisations.
+fn small() -> f64 {
+    1e-5
 }
 
 /// A whole network.

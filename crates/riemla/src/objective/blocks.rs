@@ -1,6 +1,6 @@
 //! Data cut into blocks that fit the cache, packed with samples contiguous.
 
-use super::likelihood::{BlockTargets, Likelihood};
+use super::likelihood::{BlockTargets, Likelihood, OutputLoss};
 use crate::data::{Dataset, Targets};
 use crate::nn::{Network, pack};
 use crate::{Error, Result};
@@ -14,6 +14,60 @@ pub struct Block {
     pub x: Vec<f64>,
     /// Their targets.
     pub targets: BlockTargets,
+    /// Their weights; empty if all are 1.
+    pub weights: Vec<f64>,
+}
+
+/// The functions of a likelihood on a block, with the weights of its samples.
+impl Block {
+    /// The loss, and ∂loss/∂f.
+    pub fn loss(&self, rule: &dyn OutputLoss, f: &[f64], residual: &mut [f64], scratch: &mut [f64]) -> f64 {
+        let total = rule.loss(self.n, f, &self.targets, &self.weights, residual, scratch);
+        self.weigh(residual, |weight| weight);
+        total
+    }
+
+    /// Λd.
+    pub fn hessian_product(
+        &self,
+        rule: &dyn OutputLoss,
+        f: &[f64],
+        d: &[f64],
+        out: &mut [f64],
+        scratch: &mut [f64],
+    ) {
+        rule.hessian_product(self.n, f, d, out, scratch);
+        self.weigh(out, |weight| weight);
+    }
+
+    /// The third derivative along d twice.
+    pub fn third_product(
+        &self,
+        rule: &dyn OutputLoss,
+        f: &[f64],
+        d: &[f64],
+        out: &mut [f64],
+        scratch: &mut [f64],
+    ) {
+        rule.third_product(self.n, f, d, out, scratch);
+        self.weigh(out, |weight| weight);
+    }
+
+    /// Column `j` of S in Λ = SSᵀ.
+    pub fn factor(&self, rule: &dyn OutputLoss, f: &[f64], j: usize, out: &mut [f64], scratch: &mut [f64]) {
+        rule.factor(self.n, f, j, out, scratch);
+        self.weigh(out, f64::sqrt);
+    }
+
+    /// Multiplies outputs × n numbers by a function of the weight of their sample.
+    pub fn weigh(&self, out: &mut [f64], factor: impl Fn(f64) -> f64) {
+        if self.weights.is_empty() {
+            return;
+        }
+        for row in out.chunks_exact_mut(self.n) {
+            row.iter_mut().zip(&self.weights).for_each(|(o, weight)| *o *= factor(*weight));
+        }
+    }
 }
 
 /// Numbers of a trace that one block may take: about half a second-level cache.
@@ -52,5 +106,6 @@ fn pack_block(data: &Dataset, rows: &[usize]) -> Block {
         Targets::Classes(labels) => BlockTargets::Classes(rows.iter().map(|&r| labels[r]).collect()),
         Targets::Values { values, outputs } => BlockTargets::Values(pack(values, *outputs, rows)),
     };
-    Block { n: rows.len(), x: pack(data.inputs(), data.features(), rows), targets }
+    let weights = data.weights().map_or(Vec::new(), |weights| rows.iter().map(|&r| weights[r]).collect());
+    Block { n: rows.len(), x: pack(data.inputs(), data.features(), rows), targets, weights }
 }

@@ -100,13 +100,7 @@ impl LinearizedLoss {
     fn loss_in(&self, theta: &[f64], w: &mut Workspace) -> f64 {
         let mut nll = 0.0;
         for (b, block) in self.loss.blocks().iter().enumerate() {
-            nll += self.loss.rule().loss(
-                block.n,
-                &w.outputs[b],
-                &block.targets,
-                &mut w.residuals[b],
-                &mut w.scratch,
-            );
+            nll += block.loss(self.loss.rule(), &w.outputs[b], &mut w.residuals[b], &mut w.scratch);
         }
         self.loss.scale() * nll + self.loss.prior().value(theta)
     }
@@ -138,8 +132,8 @@ impl LinearizedLoss {
         self.jvp_block(b, v, &mut w.tangents);
         let tangent = w.tangents.output();
         let product = &mut w.product[..tangent.len()];
-        let n = self.loss.blocks()[b].n;
-        self.loss.rule().hessian_product(n, &w.outputs[b], tangent, product, &mut w.scratch);
+        let block = &self.loss.blocks()[b];
+        block.hessian_product(self.loss.rule(), &w.outputs[b], tangent, product, &mut w.scratch);
         tangent.len()
     }
 

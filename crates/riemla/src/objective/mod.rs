@@ -9,11 +9,11 @@ mod prior;
 mod probe;
 mod restricted;
 
+pub(crate) use blocks::Block;
 pub(crate) use blocks::block_samples;
-pub(crate) use likelihood::BlockTargets;
 pub use likelihood::Likelihood;
 #[cfg(test)]
-pub(crate) use likelihood::OutputLoss;
+pub(crate) use likelihood::{BlockTargets, OutputLoss};
 pub use linearized::LinearizedLoss;
 pub use network_loss::NetworkLoss;
 pub(crate) use pool::Pool;
@@ -92,7 +92,7 @@ pub(crate) fn second_derivatives<'a>(
 ) -> crate::Result<&'a dyn TwiceDifferentiable> {
     objective.second_derivatives().ok_or_else(|| {
         crate::Error::Unsupported(format!(
-            "{what} needs second derivatives, which this model has not: implement \
+            "{what} needs second derivatives, which this model does not provide: implement \
              Objective::second_derivatives, or use the constrained leapfrog"
         ))
     })

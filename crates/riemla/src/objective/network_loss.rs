@@ -8,7 +8,7 @@ use super::pool::Pool;
 use super::{Objective, Prior, Probe, TwiceDifferentiable};
 use crate::data::Dataset;
 use crate::linalg::vector::{dot, scale};
-use crate::nn::{Adjoint, Network, Trace};
+use crate::nn::{Adjoint, Adjoints, Along, Network, Trace};
 use crate::{Error, Result};
 
 /// L(θ) = s·Σₙ −log p(yₙ | f(xₙ; θ)) + ½ Σ δ θ², without the likelihood's constants.
@@ -143,9 +143,18 @@ impl NetworkLoss {
         self.blocks.iter().map(|block| block.n).sum()
     }
 
+    /// Sum of the weights of these samples; their number if each counts once.
+    pub fn total_weight(&self) -> f64 {
+        let of_block = |block: &Block| match block.weights.is_empty() {
+            true => block.n as f64,
+            false => block.weights.iter().sum(),
+        };
+        self.blocks.iter().map(of_block).sum()
+    }
+
     /// log p(y | θ) with all constants, scaled like the loss.
     pub fn log_likelihood(&self, theta: &[f64]) -> f64 {
-        let constant = self.likelihood.normalizer(self.samples(), self.network.outputs());
+        let constant = self.likelihood.normalizer(self.total_weight() * self.network.outputs() as f64);
         self.prior.value(theta) - self.value(theta) - self.scale * constant
     }
 
@@ -177,7 +186,7 @@ impl NetworkLoss {
         let slot = w.slot(b, block.n);
         let values = &mut w.values[slot];
         self.network.forward(theta, &block.x, values);
-        self.rule.loss(block.n, values.output(), &block.targets, &mut w.residuals[slot], &mut w.scratch)
+        block.loss(&*self.rule, values.output(), &mut w.residuals[slot], &mut w.scratch)
     }
 
     fn value_in(&self, theta: &[f64], w: &mut Workspace) -> f64 {
@@ -223,7 +232,7 @@ impl NetworkLoss {
         self.network.tangent(theta, v, &block.x, values, tangents);
         self.network.second(theta, v, &block.x, values, tangents, seconds);
         let product = &mut w.output[..tangents.output().len()];
-        self.rule.hessian_product(block.n, values.output(), tangents.output(), product, &mut w.scratch);
+        block.hessian_product(&*self.rule, values.output(), tangents.output(), product, &mut w.scratch);
         2.0 * dot(&w.residuals[slot], seconds.output()) + dot(tangents.output(), product)
     }
 
@@ -240,8 +249,10 @@ impl NetworkLoss {
         let d_adjoint = w.d_adjoint.get_or_insert_with(|| Adjoint::new(&self.network, largest));
         adjoint.seed(&self.network, block.n).copy_from_slice(&w.residuals[slot]);
         let d_seed = d_adjoint.seed(&self.network, block.n);
-        self.rule.hessian_product(block.n, values.output(), tangents.output(), d_seed, &mut w.scratch);
-        self.network.backward_tangent(theta, v, &block.x, (values, tangents), (adjoint, d_adjoint), out);
+        block.hessian_product(&*self.rule, values.output(), tangents.output(), d_seed, &mut w.scratch);
+        let along = Along { direction: v, values, tangents };
+        let adjoints = Adjoints { adjoint, derivative: d_adjoint };
+        self.network.backward_tangent(theta, &block.x, along, adjoints, out);
     }
 }
 

@@ -80,7 +80,7 @@ pub struct BatchPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unfinished {
-    /// Draw another tangent vector, up to so many times, then fail.
+    /// Draw another tangent vector, up to this number of times, then fail.
     Redraw(usize),
     /// Keep the last point, with its status.
     Keep,
@@ -166,7 +166,8 @@ impl PosteriorConfig {
         let message = if self.strength.fixed().is_none() {
             "the Fisher metric has no strength to calibrate; leave it fixed"
         } else if !matches!(self.integrator, Integrator::DormandPrince(_)) {
-            "the constrained leapfrog knows only the metric of the loss; use dormand-prince with the Fisher metric"
+            "the constrained leapfrog supports only metrics of the loss; use dormand-prince with the \
+             Fisher metric"
         } else {
             return Ok(());
         };

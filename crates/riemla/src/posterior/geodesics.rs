@@ -129,7 +129,7 @@ impl Posterior {
         control: Control<'_>,
     ) -> Result<Geodesic> {
         let Integrator::DormandPrince(solver) = integrator else {
-            return Err(Error::Unsupported("the Fisher metric goes with dormand-prince".into()));
+            return Err(Error::Unsupported("the Fisher metric requires dormand-prince".into()));
         };
         let model = loss.batch.as_deref().unwrap_or(&*self.model);
         let (theta, subset) = (self.gaussian.theta(), self.gaussian.subset());
@@ -155,7 +155,7 @@ impl Posterior {
     /// (A draw whose first geodesic did not finish may have been redrawn; its end is then another.)
     pub fn trace_geodesic(&self, seed: u64, index: u64, points: usize) -> Result<Geodesic> {
         if !self.config.method.is_riemannian() {
-            return Err(Error::Unsupported(format!("{} draws follow no geodesics", self.config.method)));
+            return Err(Error::Unsupported(format!("{} does not use geodesics", self.config.method)));
         }
         let strength = self.strength(seed, Control::default())?;
         let (loss, v) = (self.draw_loss(seed, index)?, self.tangent(seed, index, 0));

@@ -56,7 +56,8 @@ impl Posterior {
         let Self { config, gaussian, model, .. } = self;
         if !config.method.is_riemannian() {
             if config.batch.is_some() {
-                let message = format!("batches go with riem-la and lin-riem-la, not with {}", config.method);
+                let message =
+                    format!("batches can be used with riem-la and lin-riem-la, not with {}", config.method);
                 return Err(Error::Unsupported(message));
             }
             return Ok(());
@@ -137,7 +138,7 @@ impl Posterior {
         Ok(Some(calibration))
     }
 
-    /// The strength in force under `seed`.
+    /// The strength used with `seed`.
     pub(super) fn strength(&self, seed: u64, control: Control<'_>) -> Result<f64> {
         match self.calibration(seed, &[], control.quiet())? {
             None => Ok(self.config.strength.fixed().unwrap_or(1.0)),

@@ -53,7 +53,7 @@ impl std::fmt::Display for SearchStatus {
             Self::Converged => "converged",
             Self::LowestStrength => "at the lowest strength",
             Self::HighestStrength => "at the highest strength",
-            Self::Closest => "closest to the rule, which no strength meets",
+            Self::Closest => "closest to the rule; no strength satisfies it",
             Self::TrialLimit => "trial limit",
             Self::Stopped => "stopped",
         })

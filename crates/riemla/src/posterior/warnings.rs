@@ -1,4 +1,4 @@
-//! What a user should know before trusting draws, in words, with numbers and what to do.
+//! Warnings about draws, with numbers and remedies.
 
 use std::fmt;
 
@@ -14,14 +14,14 @@ pub const SPEED_LIMIT: f64 = 1e-2;
 pub const CORRECTION_LIMIT: f64 = 5e-3;
 /// A virial ratio is far from 1 if it is so by more than this share...
 pub const VIRIAL_SLACK: f64 = 0.2;
-/// ... and by more than so many of its standard errors.
+/// ... and by more than this number of its standard errors.
 pub const VIRIAL_ERRORS: f64 = 3.0;
-/// Share of draws that were redrawn, above which the bias towards short geodesics is worth a word.
+/// Share of draws that were redrawn, above which the bias towards short geodesics is reported.
 pub const REDRAWN_SHARE: f64 = 0.05;
 /// A Newton step from θ* may gain this share of K/2, the mean rise of the loss of the draws (and a
 /// loss of 1 in any case), before θ* counts as no minimum.
 pub const NEWTON_SHARE: f64 = 0.1;
-/// Below so many draws a standard deviation over them is wrong by more than 16 % on average.
+/// With fewer draws a standard deviation over them is wrong by more than 16 % on average.
 pub const FEW_DRAWS: usize = 20;
 
 /// Something about draws that a user should know.
@@ -32,14 +32,14 @@ pub enum Warning {
     Speed {
         /// Geodesics above the limit.
         count: usize,
-        /// Of so many.
+        /// Out of this number.
         of: usize,
         /// Largest relative drift from start to end.
         drift: f64,
         /// Largest relative correction in one step.
         correction: f64,
     },
-    /// Draws are too close to θ* or too far out.
+    /// Draws stay too close to θ*, or overshoot.
     Virial {
         /// The ratio, 1 for exact draws.
         ratio: f64,
@@ -54,26 +54,26 @@ pub enum Warning {
     Unfinished {
         /// How many.
         count: usize,
-        /// Of so many.
+        /// Out of this number.
         of: usize,
     },
     /// Draws whose first geodesic did not finish and was replaced.
     Redrawn {
         /// How many.
         count: usize,
-        /// Of so many.
+        /// Out of this number.
         of: usize,
     },
     /// Draws that are missing.
     Failed {
         /// How many.
         count: usize,
-        /// Of so many asked for.
+        /// Number of draws requested.
         of: usize,
         /// The first reason.
         reason: String,
     },
-    /// θ* is not a minimum of the loss under the prior in force.
+    /// θ* is not a minimum of the loss under the current prior.
     NotAMinimum {
         /// ½gᵀP⁻¹g: the loss that one Newton step would still gain.
         decrement: f64,
@@ -112,23 +112,27 @@ impl fmt::Display for Warning {
                  {CORRECTION_LIMIT:.0e}): they were not followed accurately; tighten the tolerance"
             ),
             Self::Virial { ratio, standard_error, draws, made } => {
-                let place = if *ratio < 1.0 { "too close to the trained weights" } else { "too far out" };
+                let place = match *ratio < 1.0 {
+                    true => "stay too close to the trained weights",
+                    false => "overshoot (their loss is too high)",
+                };
                 let remedy = match (made, *ratio < 1.0) {
                     (DrawsMade::Gaussian, true) => "the Gaussian is narrower than the posterior; try riem-la",
                     (DrawsMade::Gaussian, false) => {
-                        "the Gaussian leaves the posterior's mass; try lin-la or riem-la"
+                        "the Gaussian reaches beyond the region where the posterior has its mass; try \
+                         lin-la or riem-la"
                     }
                     (DrawsMade::Batches, false) => {
-                        "each follows its own batch and does not see the other rows; take larger batches, all \
-                         rows, or a larger prior precision"
+                        "each draw follows the loss of its own batch and ignores the other rows; use \
+                         larger batches, all rows, or a larger prior precision"
                     }
                     (_, true) => "lower the strength of the metric, or choose it by the virial rule",
                     (_, false) => "raise the strength of the metric, or choose it by the virial rule",
                 };
                 write!(
                     f,
-                    "the draws are {place}: their virial ratio is {ratio:.2} ± {standard_error:.2} over {draws} \
-                     draws, 1 would be exact; {remedy}"
+                    "the draws {place}: their virial ratio is {ratio:.2} ± {standard_error:.2} over \
+                     {draws} draws, but should be 1; {remedy}"
                 )
             }
             Self::Unfinished { count, of } => write!(
@@ -138,22 +142,22 @@ impl fmt::Display for Warning {
             ),
             Self::Redrawn { count, of } => write!(
                 f,
-                "{count} of {of} draws were redrawn because a geodesic did not finish: the draws prefer \
-                 directions that are easy to follow; raise max_steps or lower the strength"
+                "{count} of {of} draws were redrawn because a geodesic did not finish: the draws are \
+                 biased towards directions that are easy to follow; raise max_steps or lower the strength"
             ),
             Self::Failed { count, of, reason } => {
                 write!(f, "{count} of {of} draws are missing; the first: {reason}")
             }
             Self::NotAMinimum { decrement, scale, gradient_norm } => write!(
                 f,
-                "the trained weights are no minimum under the prior in force: a Newton step would lower the \
-                 loss by {decrement:.2}, draws raise it by about {scale:.1} (gradient norm {gradient_norm:.1e}); \
-                 train longer, or refit the weights under this prior"
+                "the trained weights are not a minimum of the loss under the current prior: a Newton step \
+                 would lower the loss by {decrement:.2}, draws raise it by about {scale:.1} (gradient norm \
+                 {gradient_norm:.1e}); train longer, or refit the weights under this prior"
             ),
             Self::NotSmooth(message) => f.write_str(message),
             Self::FewDraws { draws } => write!(
                 f,
-                "only {draws} draws: standard deviations over them are uncertain by about {:.0} %; take at \
+                "only {draws} draws: standard deviations over them are uncertain by about {:.0} %; use at \
                  least {FEW_DRAWS}, better 100",
                 100.0 / (2.0 * (*draws as f64 - 1.0).max(1.0)).sqrt()
             ),

@@ -35,7 +35,7 @@ impl Predictor {
         self.outputs.input_len()
     }
 
-    /// The likelihood in force.
+    /// The likelihood used.
     pub fn likelihood(&self) -> Likelihood {
         self.outputs.likelihood()
     }
@@ -62,7 +62,7 @@ impl Predictor {
     /// approximation p = softmax(f / √(1 + π/8·var f)).
     pub fn predict_closed_form(&self, inputs: &[f64]) -> Result<Prediction> {
         let (Method::LinLa, Some(gaussian)) = (self.method, &self.gaussian) else {
-            let message = format!("closed-form predictions are those of lin-la, not of {}", self.method);
+            let message = format!("closed-form predictions exist for lin-la only, not for {}", self.method);
             return Err(Error::Unsupported(message));
         };
         let OutputMoments { mean, variance } = self.outputs.linearized_moments(gaussian, inputs)?;
@@ -87,7 +87,9 @@ impl Predictor {
             (Prediction::Values(p), Targets::Values { values, .. }) => {
                 score::nlpd(&p.mean, &p.variance(), values)
             }
-            _ => Err(Error::Unsupported("targets of another kind than the likelihood".into())),
+            _ => Err(Error::Unsupported(
+                "the targets do not match the likelihood (class labels or numbers)".into(),
+            )),
         }
     }
 }

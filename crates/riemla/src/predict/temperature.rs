@@ -44,8 +44,8 @@ impl std::fmt::Display for TemperatureStatus {
             Self::Converged => f.pad("converged"),
             Self::LowerBound => write!(
                 f,
-                "stopped at the lower bound {low}: the held-out data are predicted almost perfectly and say nothing \
-                 about confidence; hold out more data"
+                "stopped at the lower bound {low}: the held-out data are predicted almost perfectly and do \
+                 not determine the confidence; hold out more data"
             ),
             Self::UpperBound => write!(
                 f,
@@ -92,7 +92,9 @@ pub fn fit_temperature(outputs: &[f64], likelihood: Likelihood, targets: &Target
             }
             Ok(Classes { logits: logits(outputs, likelihood, width), labels }.fit())
         }
-        _ => Err(Error::Unsupported("targets of another kind than the likelihood".into())),
+        _ => Err(Error::Unsupported(
+            "the targets do not match the likelihood (class labels or numbers)".into(),
+        )),
     }
 }
 

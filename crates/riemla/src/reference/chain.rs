@@ -24,7 +24,7 @@ struct Density<'a> {
 /// Why there is no density at a point.
 #[derive(Debug, thiserror::Error)]
 enum NoDensity {
-    #[error("outside of the domain")]
+    #[error("outside the domain of the loss")]
     Outside,
     #[error("stopped on request")]
     Stopped,
@@ -135,7 +135,7 @@ impl Plan<'_> {
         Ok(chain)
     }
 
-    /// A chain that could not go on: because of a stop, or for a reason.
+    /// A chain that could not continue: because of a stop, or with its reason.
     fn ended(&self, mut chain: Chain, error: &dyn std::fmt::Display) -> Result<Chain> {
         check_failure(self.objective)?;
         if self.control.is_stopped() {
@@ -146,6 +146,6 @@ impl Plan<'_> {
     }
 
     fn failure(&self, error: &dyn std::fmt::Display) -> Error {
-        Error::Unsupported(format!("chain {} of NUTS could not go on: {error}", self.index))
+        Error::Unsupported(format!("chain {} of NUTS could not continue: {error}", self.index))
     }
 }

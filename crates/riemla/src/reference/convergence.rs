@@ -17,7 +17,7 @@ pub const ESS_LIMIT: f64 = 400.0;
 /// Fewest draws per chain that can be judged.
 pub const FEWEST_DRAWS: usize = 8;
 
-/// What chains tell about one quantity. NaN where all draws are equal.
+/// Convergence of chains in one quantity. NaN where all draws are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Convergence {
     /// Rank-normalised split R-hat, the larger of those of the draws and of their distances from the
@@ -66,6 +66,23 @@ impl Convergence {
     pub fn is_good(&self) -> bool {
         self.r_hat <= R_HAT_LIMIT && self.bulk_ess >= ESS_LIMIT && self.tail_ess >= ESS_LIMIT
     }
+
+    /// R-hat and the effective sample sizes of bulk and tails as text, with enough digits that a reader who
+    /// compares them with their limits comes to the same verdict as `is_good`.
+    pub fn shown(&self) -> [String; 3] {
+        let enough = |ess: f64| ess >= ESS_LIMIT;
+        [
+            shown(self.r_hat, 3, |r_hat| r_hat <= R_HAT_LIMIT),
+            shown(self.bulk_ess, 0, enough),
+            shown(self.tail_ess, 0, enough),
+        ]
+    }
+}
+
+/// A number with the fewest digits, at least `digits` after the point, that rounding does not carry over a limit.
+fn shown(value: f64, digits: usize, good: impl Fn(f64) -> bool) -> String {
+    let same = |text: &String| text.parse().is_ok_and(|rounded| good(rounded) == good(value));
+    (digits..17).map(|digits| format!("{value:.digits$}")).find(same).unwrap_or_else(|| value.to_string())
 }
 
 /// The larger number; the other one if one is NaN.
@@ -214,6 +231,20 @@ mod tests {
 
     fn judged(chains: &[Vec<f64>]) -> Convergence {
         Convergence::of(&chains.iter().map(Vec::as_slice).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn printed_numbers_are_on_the_same_side_of_their_limits() {
+        for (r_hat, ess, expected) in [
+            (1.0101, 399.6, ["1.0101", "399.6", "399.6"]),
+            (1.010_000_02, 399.999, ["1.01000002", "399.999", "399.999"]),
+            (1.0099, 400.4, ["1.010", "400", "400"]),
+            (1.25, 12.3, ["1.250", "12", "12"]),
+            (f64::NAN, f64::NAN, ["NaN", "NaN", "NaN"]),
+        ] {
+            let found = Convergence { r_hat, bulk_ess: ess, tail_ess: ess };
+            assert_eq!(found.shown(), expected);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | `swag` | from a Gaussian with the moments of SGD's iterates ([`swag`]) | no |
 //! | `ensemble` | the end of another training ([`Ensemble`]) | no |
 //!
-//! [`Convergence`] tells whether chains can be trusted.
+//! [`Convergence`] shows whether chains have converged.
 
 mod chain;
 mod convergence;

@@ -137,11 +137,11 @@ pub fn swag(
     let mut theta = start.to_vec();
     let report = minibatch_seen(objective, &mut theta, &settings, control, &mut |theta| moments.add(theta))?;
     match report.status {
-        TrainStatus::Stopped => Err(Error::Stopped { what: "the descent of SWAG was complete".into() }),
+        TrainStatus::Stopped => Err(Error::Stopped { what: "gradient descent of SWAG was complete".into() }),
         TrainStatus::NonFinite => Err(Error::range(
             "learning_rate",
             config.learning_rate,
-            "smaller: the descent of SWAG left the domain of the loss",
+            "smaller: gradient descent of SWAG left the domain of the loss",
         )),
         _ => Ok((moments, report)),
     }

@@ -2,7 +2,7 @@
 
 use super::{assert_vectors, difference, normals, shifted};
 use crate::linalg::vector::{axpy, dot};
-use crate::nn::{Activation, At, Layer, LayerSpec, Network, NetworkSpec, Shape};
+use crate::nn::{Activation, At, Layer, LayerSpec, Network, NetworkSpec, Patch, Positions, Shape};
 use crate::random::{Purpose, stream};
 
 /// The law of a layer: adjoint identity, and all derivatives agree with finite differences.
@@ -66,18 +66,18 @@ fn check_layer(layer: &dyn Layer, n: usize, params: &[f64], x: &[f64], seed: u64
     check_patches(layer, at);
 }
 
-/// The law of patches: W·p_t + b at every position is the output.
+/// The law of patches: W·p_t + b at every position of every group is the output.
 fn check_patches(layer: &dyn Layer, at: At<'_>) {
-    let Some(positions) = layer.positions() else { return };
+    let Some(Positions { count, groups }) = layer.positions() else { return };
     let (n, fan_in) = (at.n, layer.fan_in());
-    let outputs = at.y.len() / (positions * n);
+    let outputs = at.y.len() / (count * n);
     let (weights, bias) = at.params.split_at(outputs * fan_in);
     let mut patch = vec![f64::NAN; fan_in * n];
     let mut rebuilt = vec![f64::NAN; at.y.len()];
-    for t in 0..positions {
-        layer.patch(n, at.x, t, &mut patch);
+    for position in 0..count {
         for o in 0..outputs {
-            let y = &mut rebuilt[(o * positions + t) * n..][..n];
+            layer.patch(n, at.x, Patch { group: o / (outputs / groups), position }, &mut patch);
+            let y = &mut rebuilt[(o * count + position) * n..][..n];
             y.fill(bias.get(o).copied().unwrap_or(0.0));
             for (w, p) in weights[o * fan_in..][..fan_in].iter().zip(patch.chunks_exact(n)) {
                 axpy(*w, p, y);
@@ -87,13 +87,19 @@ fn check_patches(layer: &dyn Layer, at: At<'_>) {
     assert_vectors("output from patches", &rebuilt, at.y, 1e-12, 1.0);
 }
 
-const ACTIVATIONS: [Activation; 6] = [
+const ACTIVATIONS: [Activation; 12] = [
     Activation::Tanh,
     Activation::Sigmoid,
-    Activation::Softplus,
+    Activation::SOFTPLUS,
+    Activation::Softplus { beta: 2.5 },
     Activation::Gelu,
+    Activation::GeluTanh,
     Activation::Silu,
     Activation::Relu,
+    Activation::LeakyRelu { slope: 0.2 },
+    Activation::LeakyRelu { slope: -0.5 },
+    Activation::Elu { alpha: 1.0 },
+    Activation::Elu { alpha: 0.3 },
 ];
 
 /// Inputs in (−2, 2), 4/len away from each other and 0.4/len from 0: no ties and no kinks.
@@ -116,15 +122,11 @@ fn check_first(input: Shape, spec: LayerSpec) {
     }
     layers.push(LayerSpec::Linear { outputs: 1, bias: true });
     let network = Network::new(&NetworkSpec { input, layers }).unwrap();
-    let (layer, range) = network.layers().next().unwrap();
+    let layer = network.layer(0).unwrap();
+    let len = network.parameters().iter().filter(|p| p.layer == 0).map(|p| p.range.len()).sum();
     for n in [1, 5] {
-        check_layer(
-            layer,
-            n,
-            &normals(&mut stream(3, Purpose::Data, 0), range.len()),
-            &spread(n * input.len()),
-            4,
-        );
+        let params = normals(&mut stream(3, Purpose::Data, 0), len);
+        check_layer(layer, n, &params, &spread(n * input.len()), 4);
     }
 }
 
@@ -151,8 +153,49 @@ fn convolutions() {
     ];
     for (kernel, stride, padding) in cases {
         for (channels, bias) in [(3, true), (1, false)] {
-            check_first(IMAGE, LayerSpec::Conv2d { channels, kernel, stride, padding, bias });
+            let (dilation, groups) = ([1, 1], 1);
+            check_first(
+                IMAGE,
+                LayerSpec::Conv2d { channels, kernel, stride, padding, dilation, groups, bias },
+            );
         }
+    }
+}
+
+#[test]
+fn convolutions_with_groups_and_dilation() {
+    let wide = Shape::Image { channels: 6, height: 6, width: 5 };
+    let cases = [
+        ([3, 3], [1, 1], [2, 2], [2, 2]),
+        ([2, 3], [2, 1], [1, 2], [3, 2]),
+        ([3, 1], [1, 2], [1, 0], [3, 4]),
+        ([2, 2], [1, 1], [0, 0], [1, 1]),
+    ];
+    for (kernel, stride, padding, dilation) in cases {
+        // As one, in pairs and threes, and every channel on its own, also with several outputs each.
+        for (groups, channels, bias) in
+            [(1, 2, true), (2, 4, false), (3, 3, true), (6, 6, true), (6, 12, false)]
+        {
+            check_first(
+                wide,
+                LayerSpec::Conv2d { channels, kernel, stride, padding, dilation, groups, bias },
+            );
+        }
+    }
+}
+
+#[test]
+fn normalisations() {
+    for affine in [true, false] {
+        for epsilon in [1e-5, 0.3] {
+            check_first(IMAGE, LayerSpec::LayerNorm { epsilon, affine });
+            check_first(Shape::Features(7), LayerSpec::LayerNorm { epsilon, affine });
+            check_first(Shape::Features(2), LayerSpec::LayerNorm { epsilon, affine });
+        }
+    }
+    for bias in [true, false] {
+        check_first(IMAGE, LayerSpec::Scale { bias });
+        check_first(Shape::Features(7), LayerSpec::Scale { bias });
     }
 }
 

@@ -13,7 +13,7 @@ fn check_likelihood(rule: &dyn OutputLoss, n: usize, outputs: usize, targets: &B
     let mut scratch = vec![0.0; (outputs + 1) * n];
     let mut evaluate = |f: &[f64]| {
         let mut residual = vec![f64::NAN; f.len()];
-        let loss = rule.loss(n, f, targets, &mut residual, &mut scratch);
+        let loss = rule.loss(n, f, targets, &[], &mut residual, &mut scratch);
         (loss, residual)
     };
     let h = 1e-5;

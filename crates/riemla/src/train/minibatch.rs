@@ -82,7 +82,7 @@ impl MiniBatch {
         if (1..=len).contains(&self.batch_size) {
             Ok(())
         } else {
-            Err(Error::range("batch_size", self.batch_size, format!("from 1 to the number of data, {len}")))
+            Err(Error::range("batch_size", self.batch_size, format!("from 1 to the number of rows, {len}")))
         }
     }
 }

@@ -37,7 +37,7 @@ impl Default for Recipe {
 }
 
 impl Recipe {
-    /// Epochs of Adam for so many rows.
+    /// Epochs of Adam for this number of rows.
     pub fn epochs_for(&self, rows: usize) -> usize {
         if !self.in_batches(rows) {
             self.epochs

@@ -8,13 +8,17 @@ use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec, Shape};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
 use riemla::random::{Purpose, fill_normal, stream};
 
-pub const ACTIVATIONS: [Activation; 6] = [
+pub const ACTIVATIONS: [Activation; 10] = [
     Activation::Tanh,
     Activation::Sigmoid,
-    Activation::Softplus,
+    Activation::SOFTPLUS,
+    Activation::Softplus { beta: 1.5 },
     Activation::Gelu,
+    Activation::GeluTanh,
     Activation::Silu,
     Activation::Relu,
+    Activation::LeakyRelu { slope: 0.2 },
+    Activation::Elu { alpha: 1.0 },
 ];
 
 pub const GAUSSIAN: Likelihood = Likelihood::Gaussian { sigma_noise: 0.3 };
@@ -38,13 +42,68 @@ pub fn small_cnn() -> NetworkSpec {
     NetworkSpec {
         input: Shape::Image { channels: 2, height: 6, width: 5 },
         layers: vec![
-            LayerSpec::Conv2d { channels: 3, kernel: [3, 2], stride: [1, 1], padding: [1, 0], bias: true },
+            LayerSpec::Conv2d {
+                channels: 3,
+                kernel: [3, 2],
+                stride: [1, 1],
+                padding: [1, 0],
+                dilation: [1, 1],
+                groups: 1,
+                bias: true,
+            },
             LayerSpec::Activation { function: Activation::Tanh },
             LayerSpec::AveragePool { kernel: [2, 2], stride: Some([2, 1]) },
-            LayerSpec::Conv2d { channels: 2, kernel: [2, 2], stride: [1, 1], padding: [0, 1], bias: false },
-            LayerSpec::Activation { function: Activation::Softplus },
+            LayerSpec::Conv2d {
+                channels: 2,
+                kernel: [2, 2],
+                stride: [1, 1],
+                padding: [0, 1],
+                dilation: [1, 1],
+                groups: 1,
+                bias: false,
+            },
+            LayerSpec::Activation { function: Activation::SOFTPLUS },
             LayerSpec::Flatten,
             LayerSpec::Linear { outputs: 2, bias: true },
+        ],
+    }
+}
+
+const TANH: LayerSpec = LayerSpec::Activation { function: Activation::Tanh };
+
+fn linear(outputs: usize) -> LayerSpec {
+    LayerSpec::Linear { outputs, bias: true }
+}
+
+/// A sum within a sum, normalised, whose first branches begin at the input: 2 outputs.
+pub fn residual_mlp() -> NetworkSpec {
+    let norm = LayerSpec::LayerNorm { epsilon: 1e-2, affine: true };
+    let inner = LayerSpec::Residual { body: vec![TANH, linear(4)], shortcut: vec![] };
+    let first = LayerSpec::Residual { body: vec![linear(4), inner, TANH], shortcut: vec![linear(4)] };
+    let second = LayerSpec::Residual { body: vec![norm, linear(3), TANH, linear(4)], shortcut: vec![] };
+    NetworkSpec { input: Shape::Features(3), layers: vec![first, second, TANH, linear(2)] }
+}
+
+/// A small residual network for images: groups, dilation, a scale, shortcuts with and without weights.
+pub fn residual_cnn() -> NetworkSpec {
+    let conv = |channels, kernel: usize, padding: usize, dilation: usize, groups| LayerSpec::Conv2d {
+        channels,
+        kernel: [kernel; 2],
+        stride: [1, 1],
+        padding: [padding; 2],
+        dilation: [dilation; 2],
+        groups,
+        bias: true,
+    };
+    let body = vec![conv(4, 3, 2, 2, 2), LayerSpec::Scale { bias: true }, TANH, conv(4, 3, 1, 1, 4)];
+    NetworkSpec {
+        input: Shape::Image { channels: 2, height: 4, width: 3 },
+        layers: vec![
+            LayerSpec::Residual { body, shortcut: vec![conv(4, 1, 0, 1, 1)] },
+            TANH,
+            LayerSpec::Residual { body: vec![conv(4, 3, 1, 1, 1), TANH], shortcut: vec![] },
+            LayerSpec::Flatten,
+            linear(2),
         ],
     }
 }

@@ -89,7 +89,7 @@ pub fn hybrid(bytes: &[u8], width: u32, count: usize, mut each: impl FnMut(u64) 
     let mut reader = Reader::new(bytes);
     let mut left = count;
     while left > 0 {
-        let header = reader.varint().map_err(|_| "a page has fewer entries than it says")?;
+        let header = reader.varint().map_err(|_| "a page has fewer entries than it announces")?;
         if header & 1 == 0 {
             let mut value = [0; 8];
             let bytes = reader.take(width.div_ceil(8) as usize)?;
@@ -109,7 +109,7 @@ pub fn hybrid(bytes: &[u8], width: u32, count: usize, mut each: impl FnMut(u64) 
             let packed = reader.take(packed)?;
             let run = left.min(groups.saturating_mul(8));
             if run == 0 || packed.len() < (run * width as usize).div_ceil(8) {
-                return Err("a page has fewer entries than it says".into());
+                return Err("a page has fewer entries than it announces".into());
             }
             for i in 0..run {
                 each(bits(packed, i * width as usize, width))?;
@@ -158,7 +158,7 @@ pub fn plain(field: &Field, bytes: &[u8], count: usize, out: &mut Entries) -> Re
 }
 
 fn check_count(there: usize, count: usize) -> Result<()> {
-    if there < count { Err(format!("a page has {there} entries, it says {count}")) } else { Ok(()) }
+    if there < count { Err(format!("a page has {there} entries, but announces {count}")) } else { Ok(()) }
 }
 
 fn push_text(texts: &mut Vec<String>, bytes: &[u8]) -> Result<u64> {

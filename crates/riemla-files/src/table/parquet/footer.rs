@@ -108,7 +108,10 @@ fn check(footer: &Footer, end: usize) -> Result<()> {
         }
     }
     if total > end || rows != footer.rows {
-        return Err(format!("its groups hold {rows} rows in {total} bytes, the footer says {}", footer.rows));
+        return Err(format!(
+            "its groups contain {rows} rows in {total} bytes, but the footer announces {}",
+            footer.rows
+        ));
     }
     Ok(())
 }
@@ -165,10 +168,12 @@ fn fields(elements: Vec<Element>) -> Result<Vec<Field>> {
     for element in elements {
         let name = element.name.clone();
         if element.children > 0 || element.repetition > 1 || element.physical.is_none() {
-            return Err(format!("column `{name}` is nested; make it flat first"));
+            return Err(format!("column `{name}` is nested; flatten it first"));
         }
         let physical = physical(&element).map_err(|found| {
-            format!("column `{name}` holds {found}; only numbers, booleans and text can be read: convert it")
+            format!(
+                "column `{name}` contains {found}; only numbers, booleans and text can be read: convert it"
+            )
         })?;
         let unsigned = element.unsigned || matches!(element.converted, Some(11..=14));
         fields.push(Field { name, physical, unsigned, optional: element.repetition == 1 });
@@ -184,7 +189,7 @@ fn physical(element: &Element) -> std::result::Result<Physical, &'static str> {
         (Some(7 | 8), _) | (_, Some(7)) => return Err("times of day"),
         (Some(9 | 10), _) | (_, Some(8)) => return Err("times"),
         (Some(20 | 21), _) | (_, Some(13 | 14)) => return Err("binary data"),
-        (_, Some(11)) => return Err("nothing but missing values"),
+        (_, Some(11)) => return Err("only missing values"),
         _ => {}
     }
     match (element.physical, element.logical) {

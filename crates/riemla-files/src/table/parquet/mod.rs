@@ -27,7 +27,7 @@ pub fn read_table(mut source: Source) -> Result<Table> {
     let Footer { fields, groups, rows } = footer::footer(&bytes).map_err(invalid)?;
     check_fields(&file, &fields, options.max_columns)?;
     if rows == 0 {
-        return Err(Error::Empty { file, expected: "there are columns but no rows" });
+        return Err(Error::Empty { file, expected: "it has columns but no rows" });
     }
     // Numbers are the least that a table takes.
     let least = (rows as u64).saturating_mul(8).saturating_mul(fields.len() as u64);
@@ -101,9 +101,9 @@ impl Part<'_> {
                     self.take(size)?;
                 }
                 Content::Data { levels } => {
-                    wanted = wanted
-                        .checked_sub(page.values)
-                        .ok_or_else(|| self.invalid("its pages hold more entries than the footer says"))?;
+                    wanted = wanted.checked_sub(page.values).ok_or_else(|| {
+                        self.invalid("its pages contain more entries than the footer announces")
+                    })?;
                     self.data(&page, levels, &dictionary, entries)?;
                 }
                 Content::Other => {}

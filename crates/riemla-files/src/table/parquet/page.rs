@@ -39,7 +39,7 @@ struct Header {
 /// Reads the next page; none if it has more than `limit` bytes without compression.
 pub fn page<'a>(reader: &mut Reader<'a>, codec: i64, limit: u64) -> Result<Option<Page<'a>>> {
     let header = header(reader)?;
-    let bytes = reader.take(header.compressed).map_err(|_| "a page is cut short")?;
+    let bytes = reader.take(header.compressed).map_err(|_| "a page is truncated")?;
     if header.size as u64 > limit {
         return Ok(None);
     }
@@ -54,7 +54,7 @@ pub fn page<'a>(reader: &mut Reader<'a>, codec: i64, limit: u64) -> Result<Optio
         // Levels of version 2 are never compressed.
         Content::Data { levels: Some([a, b]) } => {
             let levels = a.checked_add(b).filter(|levels| *levels <= bytes.len().min(header.size));
-            let (levels, values) = bytes.split_at(levels.ok_or("the levels of a page are cut short")?);
+            let (levels, values) = bytes.split_at(levels.ok_or("the levels of a page are truncated")?);
             let size = header.size - levels.len();
             if header.plain || size == 0 {
                 Cow::Borrowed(bytes)

@@ -32,7 +32,7 @@ fn inputs(drawn: &Drawn) -> Vec<f64> {
 fn chart(drawn: &Drawn, title: &str, method: MethodName, thetas: &[Vec<f64>]) -> Result<String> {
     let x = inputs(drawn);
     let Prediction::Values(p) = drawn.predict(method, thetas, &x)? else {
-        return Err(riemla::Error::Unsupported("bands are drawn of regressions only".into()).into());
+        return Err(riemla::Error::Unsupported("bands can be drawn only for regressions".into()).into());
     };
     let half = |variances: &[f64]| variances.iter().map(|v| 2.0 * v.sqrt()).collect::<Vec<_>>();
     let data: Vec<(f64, f64)> =
@@ -88,12 +88,12 @@ pub fn batch_sizes(section: &mut Section, all: &[Drawn]) -> Result<()> {
         let mut summary = Chart::new(
             format!("spread of the functions, prior {}", prior.name()),
             Axis::log("batch size B"),
-            Axis::log("mean deviation over draws"),
+            Axis::log("mean standard deviation over draws"),
         );
         for (name, points) in spreads {
             summary = summary.series(Series::line_points(name, points));
         }
-        let caption = "Mean over the test inputs of the deviation of the sampled functions.";
+        let caption = "Standard deviation of the sampled functions, mean over the test inputs.";
         section.text(format!("Prior {}:", prior.name()));
         section.grid([(summary.to_svg(), caption)]).grid(figures);
     }

@@ -6,9 +6,9 @@ use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Number, Numbers, Place, shown};
 use riemla_workflow::report::{Section, Table, decimals};
 
-const INTRO: &str = "Yes or no by the means alone, with the numbers that decide; even where they have the same \
-digits. The column \"published\" judges the paper's own tables in the same way. Brackets say what a verdict rests \
-on where that is less than other numbers of its row have.";
+const INTRO: &str = "Each claim is judged by the means alone: yes, no, or even (equal as printed), \
+followed by the numbers compared. The column \"published\" judges the paper's own tables in the same way. \
+Brackets give the seeds or draws of a verdict that rests on fewer than others in its row.";
 
 /// Sets of the claims about the negative log-likelihood.
 const SETS: [&str; 9] = [
@@ -56,12 +56,13 @@ pub fn section(numbers: &Numbers<'_>) -> Section {
     let tables = [
         ("RIEM-LA has a lower NLL than LA and LIN-LA.", nll_claims(numbers)),
         (
-            "RIEM-LA depends less on the prior than LIN-LA: NLL with the prior fixed less NLL with it optimised.",
+            "RIEM-LA depends less on the prior than LIN-LA: NLL with the prior fixed minus NLL with the \
+             prior optimised.",
             prior_claims(numbers),
         ),
         ("Batches help LIN-RIEM-LA (NLL).", batch_claims(numbers)),
         (
-            "RIEM-LA recognises strange images best (AUROC, among MAP, LA, LIN-LA and itself).",
+            "RIEM-LA recognises out-of-distribution images best (AUROC, among MAP, LA, LIN-LA and RIEM-LA).",
             ood_claims(numbers),
         ),
     ];
@@ -74,10 +75,11 @@ pub fn section(numbers: &Numbers<'_>) -> Section {
     section
 }
 
-const AGAINST_BEST: &str = "The default of this program, RIEM-LA in the preset calibrated, against the lowest \
-NLL that the paper has for the set, of any method and prior. Where RIEM-LA in our preset paper is lower too, other \
-splits and initial weights have a part in it. Gradients are those of a draw; \"strength 1\" are those of the same \
-draw in the preset converged, which solves the paper's metric properly. They are not seconds: see Timing.";
+const AGAINST_BEST: &str = "The default of this program, RIEM-LA with the preset calibrated, compared with \
+the lowest NLL published for the data set, of any method and prior. Where RIEM-LA with our preset paper is \
+lower as well, other splits and initial weights explain a part of the difference. Gradients are per draw; \
+\"at strength 1\" are those of the same draw with the preset converged, which solves the geodesics of the \
+paper's metric accurately. For seconds see Timing.";
 
 /// Ours, which is no claim of the paper, against its best.
 fn default_against_best(numbers: &Numbers<'_>) -> Table {
@@ -154,7 +156,7 @@ fn nll_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
                     [MethodName::RiemLa, MethodName::La, MethodName::LinLa].map(|m| source(at, m));
                 let (riemannian, la, linear) = (riemannian?, la?, linear?);
                 let why = [riemannian, la, linear].map(|n| shown("nll", Number { error: None, ..n }));
-                let why = format!("{} against {} and {}", why[0], why[1], why[2]);
+                let why = format!("{} versus {} and {}", why[0], why[1], why[2]);
                 Some(lower(riemannian.mean, la.mean.min(linear.mean), &why))
             };
             rows.extend(row(numbers, format!("{set}, prior {}", prior.name()), &judge));
@@ -170,7 +172,7 @@ fn prior_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
             Some(fixed?.mean - optimized?.mean)
         };
         let (ours, linear) = (change(MethodName::RiemLa)?, change(MethodName::LinLa)?);
-        Some(lower(ours.abs(), linear.abs(), &format!("{ours:+.3} against {linear:+.3}")))
+        Some(lower(ours.abs(), linear.abs(), &format!("{ours:+.3} versus {linear:+.3}")))
     };
     SETS.iter().filter_map(|set| row(numbers, (*set).into(), &|source| judge(set, source))).collect()
 }
@@ -182,7 +184,7 @@ fn batch_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
             let judge = |source: &Source<'_>| {
                 let batches = source(nll(set, prior), MethodName::LinRiemLaBatches)?.mean;
                 let all = source(nll(set, prior), MethodName::LinRiemLa)?.mean;
-                Some(lower(batches, all, &format!("{batches:.3} against {all:.3}")))
+                Some(lower(batches, all, &format!("{batches:.3} versus {all:.3}")))
             };
             rows.extend(row(numbers, format!("{set}, prior {}", prior.name()), &judge));
         }
@@ -200,7 +202,7 @@ fn ood_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
                 let others = [MethodName::Map, MethodName::La, MethodName::LinLa];
                 let others = others.map(|m| source(at, m).map(|n| (n.mean, m)));
                 let rival = others.into_iter().flatten().max_by(|a, b| a.0.total_cmp(&b.0))?;
-                Some(lower(rival.0, ours, &format!("{ours:.3} against {:.3} ({})", rival.0, rival.1.name())))
+                Some(lower(rival.0, ours, &format!("{ours:.3} versus {:.3} ({})", rival.0, rival.1.name())))
             };
             let name = format!("{train_set} and {test_set}, prior {}", prior.name());
             rows.extend(row(numbers, name, &judge));
@@ -251,10 +253,10 @@ mod tests {
         ];
         let claims = batch_claims(&Numbers::new(&rows));
         let cells =
-            ["yes: 0.298 against 0.415", "no: 0.320 against 0.310 (1 seed)", "even: 0.286 against 0.286"];
+            ["yes: 0.298 versus 0.415", "no: 0.320 versus 0.310 (1 seed)", "even: 0.286 versus 0.286"];
         assert_eq!(claims, [("banana, prior optimized".to_string(), cells.map(String::from).to_vec())]);
         // One column alone: less than the other method has.
         let claims = batch_claims(&Numbers::new(&rows[2..]));
-        assert_eq!(claims[0].1[1], "no: 0.320 against 0.310 (1 seed)");
+        assert_eq!(claims[0].1[1], "no: 0.320 versus 0.310 (1 seed)");
     }
 }

@@ -141,21 +141,23 @@ fn load(
 fn intro(figure: Figure) -> &'static str {
     match figure {
         Figure::ConfidenceMaps => {
-            "Colour is the predicted class, strong where the model is sure. The dots are the training \
-             points, the thick line is the decision boundary. Good confidence ends where the data end."
+            "Colour is the predicted class, strong where the model is confident. The dots are the training \
+             points, the thick line is the decision boundary. A good model is confident only near the \
+             data."
         }
         Figure::Bands => {
-            "Mean, two deviations of the function (inner band) and of a new observation (outer band), some \
-             sampled functions as thin lines, and the training points. Curves that leave the picture are cut."
+            "Mean, two standard deviations of the function (inner band) and of a new observation (outer \
+             band), some sampled functions as thin lines, and the training points. Curves are clipped at \
+             the edges of the figure."
         }
         Figure::Logistic => {
-            "The posterior over the two weights, drawn exactly, with the draws on it; then the classifier of \
-             one draw, and the average over all draws. The draws shown as single classifiers have the same \
-             tangent vector."
+            "The exact posterior over the two weights, with the draws; then the classifier of one draw, \
+             and the average over all draws. The draws shown as single classifiers have the same tangent \
+             vector."
         }
         Figure::BatchSizes => {
-            "Sampled functions when every geodesic sees only B of the training points: small batches give \
-             functions that agree less."
+            "Sampled functions when every geodesic uses only B of the training points: functions of small \
+             batches differ more."
         }
         Figure::None => "",
     }

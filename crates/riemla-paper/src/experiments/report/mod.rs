@@ -31,12 +31,12 @@ const TITLE: &str = "Riemannian Laplace approximations: the paper's experiments"
 
 const NOTES: &str = "\
 Means over seeds with standard errors. Accuracy and calibration errors are in percent; the Brier score is \
-divided by the number of classes, as in the paper. A difference is given in standard errors of the \
-difference; it compares the preset paper, and the methods without geodesics, with the published number.
+divided by the number of classes, as in the paper. Differences are in standard errors of the difference; \
+they compare the preset paper, and the methods without geodesics, with the published number.
 
-What is not as in the original: gradients have double precision; initial weights come from another \
-generator; the prior is optimised to the maximum of the marginal likelihood instead of by 100 steps of Adam. \
-The rows of banana, Snelson and pinwheel are those of the authors.";
+Differences from the original: gradients have double precision; initial weights come from another random \
+number generator; the prior is optimised to the maximum of the marginal likelihood instead of by 100 steps \
+of Adam. The rows of banana, Snelson and pinwheel are those of the authors.";
 
 const RESULTS: &str = "results.csv";
 
@@ -157,9 +157,10 @@ fn unique<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
 
 /// What was run, and what is missing of it.
 fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
-    let mut section = Section::new("What this is", NOTES);
+    let mut section = Section::new("About this report", NOTES);
     let quick = if records.iter().any(|record| record.quick) {
-        " These are the small versions of the experiments: they show that everything works, not what the paper shows."
+        " These are the small versions of the experiments: they check that everything runs and do not \
+         reproduce the paper's results."
     } else {
         ""
     };
@@ -190,7 +191,7 @@ pub fn unfinished<'a>(records: impl IntoIterator<Item = &'a RunRecord>) -> Strin
     let few = records.into_iter().filter(|record| record.samples < record.requested);
     let few = few.map(|r| format!("{} ({} of {} draws)", r.key.label(), r.samples, r.requested));
     let list = few.collect::<Vec<_>>().join("; ");
-    if list.is_empty() { list } else { format!("Not all draws are there: {list}.") }
+    if list.is_empty() { list } else { format!("Some draws are missing: {list}.") }
 }
 
 /// The posteriors of the paper's tables on our sets that were not run in any preset.
@@ -213,11 +214,7 @@ fn not_run(rows: &[ResultRow]) -> String {
         }
     }
     let list: Vec<String> = missing.iter().map(|(name, all)| format!("{name}: {}", all.join(", "))).collect();
-    if list.is_empty() {
-        String::new()
-    } else {
-        format!("In the paper and not run here: {}.", list.join("; "))
-    }
+    if list.is_empty() { String::new() } else { format!("Published but not run here: {}.", list.join("; ")) }
 }
 
 /// The experiments as they were run, in the order of the paper, others after them. Without their files,

@@ -7,10 +7,10 @@ use riemla_workflow::plot::{Axis, Dot, IntervalPlot, Marker};
 use riemla_workflow::report::Section;
 
 const INTRO: &str = "\
-Negative log-likelihood of the test rows, lower is better; one colour per method. ○ published; ours: ● methods \
-without geodesics, and geodesics as the authors' code runs them (preset paper); ■ the same geodesics solved properly \
-(converged); ◆ the default of this program (calibrated). Lines reach two standard errors to each side. Where the \
-numbers lie far apart the axis is logarithmic.";
+Negative log-likelihood of the test rows, lower is better; one colour per method. ○ published; ours: ● \
+methods without geodesics, and geodesics as in the authors' code (preset paper); ■ the same geodesics \
+solved accurately (converged); ◆ the default of this program (calibrated). Lines extend two standard \
+errors to each side. Where the numbers differ by large factors the axis is logarithmic.";
 
 /// Lines reach so many standard errors.
 const ERRORS: f64 = 2.0;
@@ -85,7 +85,7 @@ fn caption(numbers: &Numbers<'_>, at: Place<'_>) -> String {
     let fewer = all.iter().any(|extent| !extent.remark(most).is_empty());
     let fewer = if fewer { ", some with fewer" } else { "" };
     let draws = most.draws.map_or(String::new(), |draws| format!(", draws: {draws}"));
-    format!("{}, prior {}. Seeds of ours: {}{draws}{fewer}.", at.train_set, at.prior.name(), most.seeds)
+    format!("{}, prior {}. Our seeds: {}{draws}{fewer}.", at.train_set, at.prior.name(), most.seeds)
 }
 
 #[cfg(test)]

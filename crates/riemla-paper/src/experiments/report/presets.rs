@@ -1,4 +1,4 @@
-//! How the numbers move with the integrator and the strength, what draws cost, where we disagree.
+//! Scores and cost by preset, timing, differences from the published numbers.
 
 use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Number, Numbers, Place, distance, shown, shown_distance};
@@ -7,21 +7,23 @@ use riemla_workflow::plot::{Axis, Chart, Series};
 use riemla_workflow::report::{Section, Table, decimals};
 
 const INTRO: &str = "\
-The presets share the trained weights and the tangent vectors; they differ in what follows.
+The presets share the trained weights and the tangent vectors; they differ in metric, strength and \
+integrator.
 
-paper: Dormand-Prince at rtol 1e-6, atol 1e-3, as in the released code, strength 1, whatever status the \
-solver ends with. The speed of a geodesic must stay constant; its drift shows that at these tolerances the \
-equation is not solved. converged: the same equation solved by the constrained leapfrog, which keeps the \
-speed by construction. calibrated: the same integrator, the metric relative to the Laplace approximation, \
-and the strength at which the loss rises by half the number of weights, as for exact draws. A virial ratio \
-below 1 means draws that stay too close to the trained weights, above 1 draws that are too far out; a negative \
-one, draws that have left the basin of the trained weights.";
+paper: Dormand-Prince at rtol 1e-6, atol 1e-3, as in the released code, strength 1, and the status of the \
+solver is ignored. The speed of a geodesic must stay constant; its drift shows that the equation is not \
+solved accurately at these tolerances. converged: the same equation solved by the constrained leapfrog, \
+which keeps the speed constant by construction. calibrated: the same integrator, the metric preconditioned \
+by the Laplace approximation, and the strength at which the loss rises by half the number of weights, as \
+for exact draws. A virial ratio below 1 means that draws stay too close to the trained weights, above 1 \
+that they overshoot (their loss is too high); if it is negative, draws have left the basin of the trained \
+weights.";
 
 const SCORES: [&str; 3] = ["nll", "nlpd", "auroc"];
 
 /// The presets side by side.
 pub fn section(numbers: &Numbers<'_>) -> Section {
-    let mut section = Section::new("How the numbers move with the integrator", INTRO);
+    let mut section = Section::new("Scores and cost by preset", INTRO);
     section.grid(charts(numbers)).table(table(numbers));
     section
 }
@@ -93,8 +95,8 @@ fn charts(numbers: &Numbers<'_>) -> Vec<(String, String)> {
 }
 
 const TIMING: &str = "\
-Seconds per draw on one thread, on the machine of this run, other work beside it. The search for the \
-strength (preset calibrated) comes once per posterior and seed.";
+Seconds per draw on one thread, on the machine of this run, which also did other work. The search for the \
+strength (preset calibrated) is done once per posterior and seed.";
 
 /// What draws cost.
 pub fn timing(numbers: &Numbers<'_>) -> Section {
@@ -125,18 +127,19 @@ pub fn timing(numbers: &Numbers<'_>) -> Section {
 }
 
 const DISAGREE: &str = "\
-Numbers of the preset paper (and of the methods without geodesics) that are more than 3 standard errors \
-of the difference from the published ones. For all: the initial weights come from another generator; the \
-seeds of the UCI splits and the choice of training images are not published; gradients here have double \
-precision where the original had single. Small published errors make small differences count: compare the \
-sizes too. What was measured about the reasons is in docs/decisions/0018-differences.md.";
+Numbers of the preset paper (and of the methods without geodesics) that differ from the published ones by \
+more than 3 standard errors of the difference. For all of them: the initial weights come from another \
+random number generator; the seeds of the UCI splits and the choice of training images are not published; \
+gradients here have double precision, in the original single precision. Where the published errors are \
+small, small differences appear here: compare their sizes as well. Measurements of the reasons are in \
+docs/decisions/0018-differences.md.";
 
 /// What is known of the reason for a difference.
 fn reason(numbers: &Numbers<'_>, row: &ResultRow, published: Number) -> String {
     let at = Place::of(row);
     let [optimized, fixed] = PriorName::ALL.map(|prior| numbers.published(Place { prior, ..at }, row.method));
     if row.method != MethodName::Map && optimized == fixed {
-        return "the paper has the same digits for the other prior: copied there".into();
+        return "the paper has the same digits for the other prior: probably copied".into();
     }
     if let Some(solved) =
         numbers.ours(at, row.method, Setting::CONVERGED).filter(|_| row.method.is_riemannian())
@@ -145,14 +148,14 @@ fn reason(numbers: &Numbers<'_>, row: &ResultRow, published: Number) -> String {
         let moves = 2.0 * (row.mean - solved.mean).abs() >= (row.mean - published.mean).abs();
         let text = shown(&row.score, Number { error: None, ..solved });
         return format!(
-            "{}: {text} when solved properly",
-            if moves { "it depends on the solver" } else { "not known" }
+            "{}: {text} when solved accurately",
+            if moves { "it depends on the solver" } else { "unknown" }
         );
     }
     match (row.method, at.train_set, at.prior) {
         (MethodName::Map, "mnist", _) => "the choice of images, in part",
         (MethodName::La, "mnist", PriorName::Fixed) => "it depends on the number of draws",
-        _ => "not known",
+        _ => "unknown",
     }
     .into()
 }
@@ -193,13 +196,14 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
         rows.iter().filter(|(name, _)| is(name)).count()
     };
     let text = format!(
-        "Further than 3 errors apart: {} of {} numbers of map, la and lin-la; {} of {} of the methods with geodesics.",
+        "More than 3 standard errors apart: {} of {} numbers of map, la and lin-la; {} of {} of the \
+         methods with geodesics.",
         apart(false),
         compared[0],
         apart(true),
         compared[1]
     );
-    let mut section = Section::new("Where we disagree with the paper", DISAGREE);
+    let mut section = Section::new("Differences from the published numbers", DISAGREE);
     if compared == [0, 0] {
         return section;
     }
@@ -228,14 +232,14 @@ mod tests {
         };
         let copied = row("ionosphere", MethodName::LinLa, "brier", Setting::ANY, 0.2);
         assert!(why(&copied, &[]).contains("same digits"));
-        assert_eq!(why(&ResultRow { score: "nll".into(), ..copied }, &[]), "not known");
+        assert_eq!(why(&ResultRow { score: "nll".into(), ..copied }, &[]), "unknown");
         // The trained network has no other prior.
-        assert_eq!(why(&row("ionosphere", MethodName::Map, "brier", Setting::ANY, 0.2), &[]), "not known");
+        assert_eq!(why(&row("ionosphere", MethodName::Map, "brier", Setting::ANY, 0.2), &[]), "unknown");
         let ours = row("banana", MethodName::RiemLa, "nll", Setting::PAPER, 0.3);
-        assert_eq!(why(&ours, &[]), "not known");
+        assert_eq!(why(&ours, &[]), "unknown");
         for (mean, reason) in [
-            (0.36, "it depends on the solver: 0.360 when solved properly"),
-            (0.31, "not known: 0.310 when solved properly"),
+            (0.36, "it depends on the solver: 0.360 when solved accurately"),
+            (0.31, "unknown: 0.310 when solved accurately"),
         ] {
             let solved = row("banana", MethodName::RiemLa, "nll", Setting::CONVERGED, mean);
             assert_eq!(why(&ours, &[solved]), reason);

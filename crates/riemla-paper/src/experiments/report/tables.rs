@@ -1,4 +1,4 @@
-//! The paper's tables with our numbers beside them.
+//! The paper's tables compared with our numbers.
 
 use super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Numbers, Place, distance, shown, shown_distance};
@@ -79,10 +79,10 @@ fn caption(rows: &[&&ResultRow], most: Extent, prior: PriorName, train_set: &str
     let sets = if train_set == test_set {
         train_set.to_string()
     } else {
-        format!("trained on {train_set}, asked about {test_set}")
+        format!("trained on {train_set}, out-of-distribution set {test_set}")
     };
     let draws = most.draws.map_or(String::new(), |n| format!(", draws per posterior: {n}"));
     let less = rows.iter().any(|row| !Extent::of(row).remark(most).is_empty());
-    let less = if less { "; rows with fewer say so" } else { "" };
+    let less = if less { "; rows with fewer are marked" } else { "" };
     format!("{sets}, prior {}; seeds: {}{draws}{less}.", prior.name(), most.seeds)
 }

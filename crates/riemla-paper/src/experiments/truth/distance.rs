@@ -16,7 +16,7 @@ pub struct Distances {
     /// Deviation of the draws over that of the truth, median over weights.
     pub deviation_ratio: Option<f64>,
     /// The distance of predictions: sum over test rows, divided by the sum of their deviations in the
-    /// truth. A ratio of sums, because rows without doubt have deviations next to nothing.
+    /// truth. A ratio of sums, because rows without uncertainty have standard deviations near 0.
     pub functions: Option<f64>,
     /// What two sets of the truth would show.
     pub functions_null: Option<f64>,

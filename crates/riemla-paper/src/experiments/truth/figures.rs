@@ -13,10 +13,11 @@ use riemla_workflow::plot::{Axis, ConfidenceMap, Grid, Reference, Size, StripPlo
 
 /// What the pictures of densities show.
 pub const INTRO: &str = "\
-The density, with contours at one, two and three deviations of a Gaussian, and the first draws of each method.";
+The density, with contours at one, two and three standard deviations of a Gaussian, and the first draws of \
+each method.";
 
 /// Under the plots of distances.
-const CAPTION: &str = "pre.: preconditioned. The line is what exact draws would show.";
+const CAPTION: &str = "pre.: preconditioned. The line is the distance of exact draws.";
 
 /// Nodes along a side.
 const NODES: usize = 120;

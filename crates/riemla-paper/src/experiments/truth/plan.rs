@@ -52,8 +52,8 @@ impl TruthPlan {
         };
         match methods.iter().find(unfit) {
             Some(entry) => Err(format!(
-                "{entry} cannot be held against the truth; there are la, lin-la, swag, ensemble, and riem-la and \
-                 lin-riem-la with a setting, as in riem-la virial"
+                "{entry} cannot be compared with the truth; possible are la, lin-la, swag, ensemble, and \
+                 riem-la and lin-riem-la with a setting, as in riem-la virial"
             )),
             None => Ok(()),
         }

@@ -61,7 +61,7 @@ impl Target for Plane {
 
     fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
         let Some(method) = key.method.posterior() else {
-            return Err(riemla::Error::Unsupported(format!("{} is no posterior", key.method)).into());
+            return Err(riemla::Error::Unsupported(format!("{} is not a posterior", key.method)).into());
         };
         let (model, config) = (Arc::new(self.density), key.setting.config(method));
         cell::draws(Posterior::new(model, self.gaussian.clone(), config)?, wanted)

@@ -14,14 +14,16 @@ use riemla_workflow::report::{Section, Table, decimals};
 use riemla_workflow::setting::Entry;
 
 const DISTANCES: &str = "\
-W1 is the Wasserstein-1 distance of the marginals, in deviations of the truth, mean over weights; in brackets \
-what a second set of exact draws of that size would show. W1 of predictions is the same for the predictions \
-on up to 100 test rows (sum of distances over sum of deviations). The weights of a network can be exchanged \
-without another prediction, and chains do wander between such places: for networks the predictions count. \
-Virial ratio and loss rise are 1 for exact draws and for Gaussian posteriors. Gradients per independent draw \
-contain the search for the strength and the warm-up of chains; draws of all methods but NUTS are independent. A strength is not met if \
-the rule has no solution and the end of its range was taken. On densities the search looks at all draws, on \
-networks at ten: only there is its cost that of a user.";
+W1 is the Wasserstein-1 distance of the marginals from the truth (exact draws or NUTS), in standard \
+deviations of the truth, mean over weights; in brackets the value for a second set of exact draws of the \
+same size. W1 of predictions is the same for the predictions on up to 100 test rows (sum of distances \
+divided by sum of standard deviations). Exchanging units of a network changes its weights but not its \
+predictions, and chains do move between such modes: for networks, compare the predictions. The virial \
+ratio is 1 for exact draws of any posterior; the loss rise, divided by half the number of weights, is 1 if \
+the posterior is Gaussian. Gradients per independent draw include the search for the strength and the \
+warm-up of chains; draws of all methods except NUTS are independent. \"Not met\" means that the rule has \
+no solution and the end of its range was used. On densities the search uses all draws, on networks ten, as \
+in normal use.";
 
 /// A method on a target, over all seeds.
 pub struct Line<'a> {
@@ -105,7 +107,7 @@ pub fn sections(out: &Path, experiment: &Experiment, records: &[RunRecord]) -> R
     if targets.is_empty() {
         return Ok(Vec::new());
     }
-    let mut closest = Section::new("Who is closest", experiment.about.trim());
+    let mut closest = Section::new("Closest methods", experiment.about.trim());
     let all = lines.iter().flat_map(|line| line.records.iter().copied());
     closest.text(untrusted(lines, &targets)).text(unfinished(all)).table(ranking(lines, &targets));
     closest.grid(figures::strips(lines, &targets));
@@ -123,8 +125,8 @@ pub fn sections(out: &Path, experiment: &Experiment, records: &[RunRecord]) -> R
 }
 
 const CHAINS: &str = "\
-R-hat and effective sample sizes are the worst over what is judged: predictions and the loss for networks, \
-coordinates and the loss for densities. Limits: R-hat 1.01, effective sample sizes 400.";
+R-hat and effective sample sizes are the worst values: over predictions and the loss for networks, over \
+coordinates and the loss for densities. Limits: R-hat at most 1.01, effective sample sizes at least 400.";
 
 /// Whether the truth of a target can be trusted.
 fn trusted(lines: &[Line<'_>], target: &str) -> bool {
@@ -137,10 +139,11 @@ fn trusted(lines: &[Line<'_>], target: &str) -> bool {
 fn untrusted(lines: &[Line<'_>], targets: &[&str]) -> String {
     let bad: Vec<&str> = targets.iter().copied().filter(|target| !trusted(lines, target)).collect();
     if bad.is_empty() {
-        return "All chains that stand for the truth converged.".into();
+        return "All reference chains converged.".into();
     }
     format!(
-        "The chains of these did not converge, so that they are no truth, only the best there is (marked by *): {}.",
+        "The reference chains of the following targets did not converge; they are the best reference \
+         available, but not exact (marked by *): {}.",
         bad.join("; ")
     )
 }
@@ -173,7 +176,7 @@ fn ranking(lines: &[Line<'_>], targets: &[&str]) -> Table {
         (marked(lines, target), cells)
     };
     let caption =
-        "By W1 of predictions, of coordinates for densities; with the gradients per independent draw.";
+        "Ranked by W1 of predictions (densities: of coordinates), with the gradients per independent draw.";
     Table::new("target", ["closest", "second", "third", "nuts"])
         .rows(targets.iter().map(row))
         .caption(caption)

@@ -158,7 +158,7 @@ fn a_stop_leaves_nothing_half_done_and_what_is_done_is_not_done_again() {
     run(&request, &GO, &Silent).expect("an outcome");
     let page = write_report(out.path(), &request.data).expect("a report");
     let html = std::fs::read_to_string(page).expect("a page");
-    for part in ["Who is closest", "riem-la virial", "did not converge", "<svg"] {
+    for part in ["Closest methods", "riem-la virial", "did not converge", "<svg"] {
         assert!(html.contains(part), "{part}");
     }
     assert!(!html.contains("The paper's claims") && !out.path().join("results.md").exists());
@@ -182,6 +182,6 @@ fn mistakes_in_the_file_are_named() {
         assert!(error.contains("truth.toml") && error.contains(part), "{to}: {error}");
     }
     let banana = builtin("banana").expect("built in").to_toml().replacen("\"la\"", "\"nuts\"", 1);
-    let error = Experiment::parse("banana.toml", &banana).expect_err("no posterior").to_string();
+    let error = Experiment::parse("banana.toml", &banana).expect_err("not a posterior").to_string();
     assert!(error.contains("nuts is for experiments with a [truth]"), "{error}");
 }

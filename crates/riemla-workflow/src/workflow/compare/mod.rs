@@ -1,4 +1,4 @@
-//! Two sets of draws beside each other: in the weights, in the loss, in the outputs, in the scores.
+//! Compares two sets of draws: weights, losses, outputs and scores.
 //!
 //! One of them is the reference (long chains, say), and gives the units. Each distance is shown with what
 //! chance alone would show between sets of these sizes.
@@ -92,8 +92,8 @@ fn check_comparable([a, b]: &[Loaded; 2]) -> Result<()> {
             list.get(k).map_or("nothing".into(), |(name, dims)| format!("{name} {dims:?}"))
         };
         return Err(WorkflowError::unfit(format!(
-            "the networks of {} and {} have other parameters: {} in the first, {} in the second; draws can be \
-             compared only of networks of the same shape",
+            "the networks of {} and {} have different parameters: {} in the first, {} in the second; only \
+             draws of networks of the same shape can be compared",
             name(a),
             name(b),
             shown(&ours),
@@ -165,38 +165,41 @@ fn notes([a, b]: &[Loaded; 2], sides: &[Side; 2], (other, without_unit): (&str, 
     let mut notes = Vec::new();
     if a.is_paired_with(b) {
         notes.push(format!(
-            "both sets have seed {}: their draws begin with the same tangent vectors, so that chance cancels and \
-             distances may be far below what it would show; sample one of them with another --seed to see it",
+            "both sets have seed {}: their draws begin with the same tangent vectors, so that random \
+             differences cancel and distances may be far below those by chance; sample one set with \
+             another --seed to include them",
             a.seed
         ));
     }
     let (ours, theirs) = (&a.saved.laplace, &b.saved.laplace);
     if ours.prior != theirs.prior || ours.likelihood != theirs.likelihood {
         notes.push(
-            "the posteriors have different priors or noise: rises of the loss, virial ratios and k-hat are \
-             those of each one's own loss"
+            "the posteriors have different priors or noise: loss rise, virial ratio and k-hat refer to \
+             each posterior's own loss"
                 .into(),
         );
     }
     if ours.gaussian.theta() != theirs.gaussian.theta() {
         notes.push(
-            "the posteriors are around different trained weights: the distances contain the one between \
-             these, and networks that differ in the order of their units only are far apart"
+            "the posteriors have different trained weights: distances include the distance between these, \
+             and networks that differ only in the order of their units are far apart"
                 .into(),
         );
     }
     if a.saved.data != b.saved.data {
-        notes.push("the posteriors hold different training data: each loss is that of its own".into());
+        notes.push("the posteriors have different training data: each loss refers to its own data".into());
     }
     for side in sides.iter().filter(|side| side.loss.is_none()) {
         notes.push(format!("no losses of {}: its posterior was saved without its data", side.label));
     }
     if without_unit > 0 {
-        notes
-            .push(format!("{without_unit} weights vary in {other} only: they have no unit and are left out"));
+        notes.push(format!(
+            "{without_unit} weights vary in {other} only: their distance has no unit and \
+                 they are left out"
+        ));
     }
     if sides.iter().any(|side| side.draws < riemla::posterior::FEW_DRAWS) {
-        notes.push("few draws: distances are mostly chance; take 100 or more".into());
+        notes.push("few draws: distances are mostly due to chance; use 100 or more".into());
     }
     notes
 }

@@ -31,7 +31,7 @@ impl Place {
         match (posterior.filter(|posterior| posterior.join(POSTERIOR_FILE).is_file()), own_name) {
             (Some(_), Some(set)) if named.is_some_and(|named| named != set) => {
                 Err(WorkflowError::unfit(format!(
-                    "{} is a set of draws already; give the posterior directory to choose another with --method",
+                    "{} is a set of draws itself; give the posterior directory to choose a set with --method",
                     path.display()
                 )))
             }
@@ -39,7 +39,7 @@ impl Place {
             _ => Err(WorkflowError::NotA {
                 path: path.into(),
                 expected: "posterior directory or set of draws in one",
-                remedy: "give posterior/, or posterior/samples/NAME; `riemla sample posterior/` makes sets",
+                remedy: "give posterior/ or posterior/samples/NAME; `riemla sample posterior/` creates sets",
             }),
         }
     }

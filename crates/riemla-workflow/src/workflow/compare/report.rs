@@ -12,7 +12,7 @@ const MOST_POINTS: usize = 2000;
 /// The page: what to conclude first, then tables and pictures.
 pub fn report(comparison: &Comparison) -> Report {
     let (other, reference) = (&comparison.other().label, &comparison.reference().label);
-    let mut report = Report::new(format!("{other} beside {reference}"));
+    let mut report = Report::new(format!("{other} compared with {reference}"));
     let mut first = Section::new("Summary", "");
     first.text(summary(comparison));
     comparison.notes.iter().for_each(|note| {
@@ -33,9 +33,10 @@ pub fn report(comparison: &Comparison) -> Report {
     report
 }
 
-const EACH: &str = "The mean rise of the loss above the trained weights is about half the number of uncertain \
-    weights for draws of a posterior that is close to a Gaussian. The virial ratio is 1 for exact draws of any \
-    posterior: below 1 they are too close to the trained weights, above 1 too far out.";
+const EACH: &str = "The mean rise of the loss above the trained weights is about half the number of \
+    uncertain weights for draws of a posterior that is close to a Gaussian. The virial ratio is 1 for \
+    exact draws of any posterior: below 1 draws stay too close to the trained weights, above 1 they \
+    overshoot.";
 
 fn summary(comparison: &Comparison) -> String {
     let of_side = |side: &super::Side| {
@@ -51,8 +52,8 @@ fn summary(comparison: &Comparison) -> String {
 fn weights(comparison: &Comparison) -> Section {
     let (other, reference) = (&comparison.other().label, &comparison.reference().label);
     let intro = format!(
-        "How far {other} is from {reference}, in standard deviations of {reference}. Finite sets are never \
-         equal: the last column is about what a second set of {reference} would show."
+        "Distance of {other} from {reference}, in standard deviations of {reference}. Finite sets are \
+         never equal: the last column is about the value for a second set of {reference}."
     );
     let mut rows = comparison.distance_rows().into_iter();
     let head = rows.next().unwrap_or_default();
@@ -64,14 +65,18 @@ fn weights(comparison: &Comparison) -> Section {
     });
     let mut section = Section::new("Weights", intro);
     section.table(table);
-    section.figure(deviations(comparison), "One point per weight. On the line both sets are equally wide.");
+    section.figure(
+        deviations(comparison),
+        "One point per weight. On the line the standard deviations are \
+         equal.",
+    );
     let mut histogram = Histogram::new("Distance per weight", "Wasserstein-1 in standard deviations")
         .values(other.as_str(), comparison.marginals.wasserstein.clone())
         .style(Style::named(comparison.other().method, 0));
     if let Some(null) = comparison.wasserstein_null {
         histogram = histogram.reference(Reference::vertical(null, "mean by chance"));
     }
-    section.figure(histogram.to_svg(), "How far the marginal of each weight has to be moved.");
+    section.figure(histogram.to_svg(), "Wasserstein-1 distance of the marginals of each weight.");
     section
 }
 
@@ -94,7 +99,8 @@ fn differences(comparison: &Comparison, scores: &[ScorePair]) -> Section {
     let percent = 100.0 * comparison.level;
     let data = comparison.data.as_deref().unwrap_or_default();
     let intro = format!(
-        "On {data}. The difference has a {percent:.0} % bootstrap interval over the rows; with 0 inside it may be chance."
+        "On {data}. The difference has a {percent:.0} % bootstrap interval over the rows; if it contains \
+         0, the difference may be due to chance."
     );
     let [a, b] = &comparison.sides;
     let columns = [a.label.as_str(), b.label.as_str(), "difference", "from", "to", "meaning"];

@@ -72,9 +72,14 @@ impl Distribution {
 /// What k̂ means, in words.
 pub(super) fn reading(importance: &Importance) -> &'static str {
     match importance.shape {
-        k if k < GOOD_SHAPE => "good: weighted draws of the Gaussian would do",
-        k if k <= LARGEST_SHAPE => "usable: weighted draws of the Gaussian would just do",
-        _ => "above 0.7: the Gaussian misses a part of the posterior; no weights can mend that",
+        k if k < GOOD_SHAPE => "good: importance-weighted draws of the Gaussian represent the posterior",
+        k if k <= LARGEST_SHAPE => {
+            "usable: importance-weighted draws of the Gaussian just represent the \
+             posterior"
+        }
+        _ => {
+            "above 0.7: the Gaussian misses a part of the posterior; importance weighting cannot correct that"
+        }
     }
 }
 
@@ -107,7 +112,7 @@ impl Comparison {
         let chance = match self.energy.null {
             Some(null) if null > 0.0 => {
                 format!(
-                    ", {:.1} times what two independent sets of {reference} of these sizes would show",
+                    ", {:.1} times the value for two independent sets of {reference} of these sizes",
                     self.energy.value / null
                 )
             }
@@ -192,12 +197,15 @@ impl Comparison {
             ("K/2", each(&|side| side.loss.map(|_| three(0.5 * side.weights as f64)))),
             (
                 "virial ratio",
-                each(&|side| side.loss.map(|l| format!("{:.3} ±{:.3}", l.virial_ratio.0, l.virial_ratio.1))),
+                each(&|side| side.loss?.virial_ratio.map(|(mean, error)| format!("{mean:.3} ±{error:.3}"))),
             ),
             ("sd of outputs", each(&|side| side.spread.map(|spread| format!("{:.4}", spread.outputs)))),
             ("sd of probabilities", each(&|side| side.spread?.probabilities.map(|sd| format!("{sd:.4}")))),
             ("k-hat", each(&|side| side.importance.map(|i| format!("{:.2}", i.shape)))),
-            ("effective draws", each(&|side| side.importance.map(|i| format!("{:.1}", i.effective_draws)))),
+            (
+                "effective sample size",
+                each(&|side| side.importance.map(|i| format!("{:.1}", i.effective_draws))),
+            ),
         ];
         candidates.into_iter().filter_map(|(name, values)| Some((name.to_string(), values?))).collect()
     }
@@ -240,6 +248,7 @@ impl Comparison {
 }
 
 fn side(side: &Side) -> Value {
+    let virial = side.loss.and_then(|loss| loss.virial_ratio);
     json!({
         "posterior": side.place.posterior.display().to_string(),
         "set": side.place.set,
@@ -248,8 +257,8 @@ fn side(side: &Side) -> Value {
         "uncertain_weights": side.weights,
         "loss_rise": side.loss.map(|loss| number(loss.rise)),
         "half_the_weights": 0.5 * side.weights as f64,
-        "virial_ratio": side.loss.map(|loss| number(loss.virial_ratio.0)),
-        "virial_ratio_standard_error": side.loss.map(|loss| number(loss.virial_ratio.1)),
+        "virial_ratio": virial.map(|(mean, _)| number(mean)),
+        "virial_ratio_standard_error": virial.map(|(_, error)| number(error)),
         "output_sd": side.spread.map(|spread| number(spread.outputs)),
         "probability_sd": side.spread.and_then(|spread| spread.probabilities).map(number),
         "k_hat": side.importance.map(|importance| number(importance.shape)),

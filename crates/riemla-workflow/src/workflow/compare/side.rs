@@ -6,6 +6,7 @@ use riemla::compare::{LEAST_WEIGHTS, pareto_smoothed};
 use riemla::data::{Dataset, Targets};
 use riemla::posterior::{Method, Posterior, PosteriorConfig};
 use riemla::predict::Prediction;
+use riemla::reference::Reference;
 use riemla_files::{RunConfig, SavedPosterior};
 
 use super::Place;
@@ -50,8 +51,8 @@ pub struct Side {
 pub struct LossSummary {
     /// Mean of L(θ) − L(θ*).
     pub rise: f64,
-    /// Mean of (θ − θ*)·∇L(θ)/K, and its standard error.
-    pub virial_ratio: (f64, f64),
+    /// Mean of (θ − θ*)·∇L(θ)/K, and its standard error; none for an ensemble, whose members are minima.
+    pub virial_ratio: Option<(f64, f64)>,
 }
 
 /// Mean over rows and outputs of the standard deviation over draws.
@@ -79,7 +80,7 @@ impl Loaded {
         let DrawnSet { config, seed, thetas } = drawn(&saved, &place.posterior, &place.set)?;
         if thetas.len() < 2 {
             return Err(WorkflowError::unfit(format!(
-                "{} of {} has {} draw: a comparison needs at least 2 of each set, better 100",
+                "{} of {} has {} draw: a comparison needs at least 2 draws of each set, better 100",
                 place.set,
                 place.posterior.display(),
                 thetas.len()
@@ -107,7 +108,8 @@ impl Loaded {
     pub fn measure(&self, label: String, inputs: Option<&[f64]>) -> Result<Side> {
         let target = self.target()?;
         let thetas = self.thetas();
-        let loss = target.as_ref().map(|target| summary(target, &thetas)).transpose()?;
+        let minima = matches!(self.config, RunConfig::Reference(Reference::Ensemble(_)));
+        let loss = target.as_ref().map(|target| summary(target, &thetas, minima)).transpose()?;
         let gaussian = matches!(self.config.posterior_method(), Some(Method::La | Method::LinLa))
             && thetas.len() >= LEAST_WEIGHTS;
         let importance =
@@ -153,9 +155,10 @@ impl Loaded {
     }
 }
 
-fn summary(target: &Posterior, thetas: &[&[f64]]) -> Result<LossSummary> {
+fn summary(target: &Posterior, thetas: &[&[f64]], minima: bool) -> Result<LossSummary> {
     let rise = mean(&target.loss_rises(thetas)?);
-    Ok(LossSummary { rise, virial_ratio: target.virial_ratio_with_error(thetas)? })
+    let virial_ratio = (!minima).then(|| target.virial_ratio_with_error(thetas)).transpose()?;
+    Ok(LossSummary { rise, virial_ratio })
 }
 
 fn importance(target: &Posterior, thetas: &[&[f64]]) -> Result<Importance> {

@@ -5,6 +5,7 @@ use riemla::predict::Prediction;
 
 use super::ood::doubts;
 use super::result::{Evaluation, MethodResult, short};
+use crate::method::MethodName;
 use crate::plot::{Axis, Chart, Histogram, Reference, ReliabilityDiagram, Series, Style};
 use crate::scores::{Scorer, coverage};
 
@@ -14,6 +15,11 @@ const MOST_POINTS: usize = 300;
 /// A drawing and its caption.
 pub(super) type Figure = (String, String);
 
+/// The methods that look at their inputs: a constant has one confidence and one entropy, which no drawing shows.
+fn informed(evaluation: &Evaluation) -> impl Iterator<Item = &MethodResult> {
+    evaluation.methods.iter().filter(|method| method.method != MethodName::Constant)
+}
+
 /// Confidence against accuracy of every method.
 pub(super) fn reliability(evaluation: &Evaluation) -> riemla::Result<Vec<Figure>> {
     let diagram = |method: &MethodResult| {
@@ -21,17 +27,17 @@ pub(super) fn reliability(evaluation: &Evaluation) -> riemla::Result<Vec<Figure>
         let diagram = ReliabilityDiagram::new(&method.name, bins).style(Style::method(method.method));
         Ok((diagram.to_svg(), diagram.caption()))
     };
-    let classes = evaluation.methods.iter().filter(|method| method.prediction.classes().is_some());
+    let classes = informed(evaluation).filter(|method| method.prediction.classes().is_some());
     classes.map(diagram).collect()
 }
 
 /// How often intervals hold the truth, against how often they should.
 pub(super) fn coverage_chart(evaluation: &Evaluation) -> Option<Figure> {
     let Targets::Values { values, .. } = &evaluation.targets else { return None };
-    let x = Axis::linear("probability that the interval claims").range(0.0, 1.0);
-    let y = Axis::linear("share of truths inside").range(0.0, 1.0);
+    let x = Axis::linear("nominal coverage of the interval").range(0.0, 1.0);
+    let y = Axis::linear("observed coverage").range(0.0, 1.0);
     let diagonal = Reference::curve(vec![(0.0, 0.0), (1.0, 1.0)], "right");
-    let mut chart = Chart::new("Do the intervals hold what they promise?", x, y).reference(diagonal);
+    let mut chart = Chart::new("Coverage of the intervals", x, y).reference(diagonal);
     for method in &evaluation.methods {
         let Prediction::Values(p) = &method.prediction else { continue };
         let variance = p.variance();
@@ -40,7 +46,7 @@ pub(super) fn coverage_chart(evaluation: &Evaluation) -> Option<Figure> {
         chart =
             chart.series(Series::line(&method.name, points.collect()).style(Style::method(method.method)));
     }
-    let caption = "Below the diagonal a method is too sure of itself, above it not sure enough.";
+    let caption = "Below the diagonal a method is overconfident, above it underconfident.";
     Some((chart.to_svg(), caption.into()))
 }
 
@@ -80,17 +86,39 @@ pub(super) fn uncertainty(evaluation: &Evaluation) -> Vec<Figure> {
         }
         (plot.to_svg(), String::new())
     };
-    evaluation.methods.iter().map(histogram).collect()
+    informed(evaluation).map(histogram).collect()
+}
+
+/// Risk against coverage of every method.
+pub(super) fn risk_coverage(evaluation: &Evaluation) -> Option<Figure> {
+    let classes = matches!(evaluation.targets, Targets::Classes(_));
+    let risk = if classes { "share of wrong answers" } else { "root mean squared error" };
+    let x = Axis::linear("share of rows answered").range(0.0, 1.0);
+    let mut chart = Chart::new("Errors among the surest answers", x, Axis::linear(risk));
+    for method in informed(evaluation) {
+        let curve = &method.selective.curve;
+        // The first rows alone say nothing: one error is a rate of 1.
+        let least = (10.0 / evaluation.targets.len() as f64).min(0.2);
+        let stride = curve.len().div_ceil(MOST_POINTS).max(1);
+        let thinned = curve.iter().step_by(stride).chain(curve.last());
+        let points: Vec<(f64, f64)> = thinned
+            .filter(|point| point.coverage >= least)
+            .map(|point| (point.coverage, if classes { point.risk } else { point.risk.sqrt() }))
+            .collect();
+        chart = chart.series(Series::line(&method.name, points).style(Style::method(method.method)));
+    }
+    let caption = "Lower is better; on the right all rows are answered.";
+    Some((chart.to_svg(), caption.into()))
 }
 
 /// The ROC curves of all methods for one kind of other data.
 pub(super) fn roc(evaluation: &Evaluation, which: usize) -> Option<Figure> {
     let name = short(&evaluation.methods.first()?.ood.get(which)?.name);
     let x = Axis::linear("share of test data flagged").range(0.0, 1.0);
-    let y = Axis::linear("share of other data flagged").range(0.0, 1.0);
+    let y = Axis::linear("share of out-of-distribution data flagged").range(0.0, 1.0);
     let mut chart = Chart::new(format!("Is {name} recognised?"), x, y)
         .reference(Reference::curve(vec![(0.0, 0.0), (1.0, 1.0)], "chance"));
-    for method in &evaluation.methods {
+    for method in informed(evaluation) {
         let Some(other) = method.ood.get(which) else { continue };
         let stride = other.curve.len().div_ceil(MOST_POINTS).max(1);
         let last = other.curve.last().into_iter();
@@ -100,7 +128,8 @@ pub(super) fn roc(evaluation: &Evaluation, which: usize) -> Option<Figure> {
     }
     Some((
         chart.to_svg(),
-        "Rows are flagged as other data if the prediction is unsure; the curve runs over all thresholds."
+        "Rows with an uncertain prediction are flagged as out of distribution; the curve covers all \
+         thresholds."
             .into(),
     ))
 }

@@ -1,34 +1,39 @@
-//! How good a posterior is on data it has not seen, beside what is cheaper.
+//! How good a posterior is on test data, compared with cheaper baselines.
 //!
 //! The trained weights alone, the same with a temperature, the Laplace approximation with exact and
 //! with linearised predictions, and every set of draws, on the same rows: scores with bootstrap
-//! intervals, differences with intervals of their own, and how well data of another kind are told apart.
+//! intervals, differences with their own intervals, and how well out-of-distribution data are recognised.
 
 mod figures;
 mod ood;
 mod report;
 mod result;
+mod selective;
 
 use std::path::Path;
 
 use riemla::data::Dataset;
-use riemla::predict::{Prediction, Temperature, TemperatureStatus, fit_temperature};
+use riemla::predict::{Prediction, Temperature};
 use riemla::score::Bootstrap;
 use riemla_files::SavedPosterior;
+use riemla_files::encoding::{Encoding, Scale};
 
-use super::draws::{DrawnSet, assembled, drawn, set_names};
+use super::draws::{DrawnSet, assembled, closed_form, drawn, predictor, set_names};
 use super::error::{Result, WorkflowError};
-use super::held_out::too_few;
+use super::guarantees::Wanted;
+use super::held_out::{at_temperature, held_out_rows};
 use super::input::DataFiles;
-use super::predictor::{Predictor, decoded};
-use super::sample::read_posterior;
+use super::predictor::{self, Predictor, decoded};
+use super::sample::{SAMPLES_DIRECTORY, read_posterior};
+use super::set_summary::SetSummary;
 use crate::method::MethodName;
-use crate::scores::{ScoreKind, Scorer, decoded_targets, kinds, proper};
+use crate::scores::{ScoreKind, Scorer, constant, decoded_targets, kinds, proper};
 use crate::watch::Watch;
 
 pub use ood::OodResult;
 pub use report::report;
 pub use result::{Evaluation, MethodResult};
+pub use selective::Selective;
 
 /// What is asked of an evaluation.
 #[derive(Debug, Clone)]
@@ -43,6 +48,8 @@ pub struct EvaluateConfig {
     pub sets: Vec<String>,
     /// Resamples and level of the intervals.
     pub bootstrap: Bootstrap,
+    /// An error rate and a coverage to keep, by the held-out rows.
+    pub wanted: Wanted,
 }
 
 /// Evaluates a posterior directory.
@@ -53,13 +60,15 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
     let data = config.data.labelled(&saved.model, &mut notes)?;
     let others = config.ood.iter().map(|files| files.inputs(&saved.model, &mut notes));
     let others = others.collect::<Result<Vec<_>>>()?;
-    let predictors = predictors(directory, &saved, config, &mut notes)?;
-    let targets = decoded_targets(data.targets(), predictors[0].2.scale());
+    let held_out = held_out_rows(&saved, config.validation.as_ref(), &mut notes)?;
+    let ways = ways(directory, &saved, held_out.as_ref(), config, &mut notes)?;
+    let scale = saved.model.encoding.as_ref().and_then(Encoding::target_scale);
+    let targets = decoded_targets(data.targets(), scale);
     let scorer = Scorer::default();
     let mut methods: Vec<MethodResult> = Vec::new();
-    for (name, method, way) in &predictors {
+    for Way { name, method, source } in &ways {
         watch.begin(&format!("predicting with {name}"), 0);
-        let prediction = way.predict(data.inputs())?;
+        let prediction = source.predict(data.inputs(), data.len())?;
         watch.begin(&format!("scoring {name}"), 0);
         let interval = |kind: &ScoreKind| scorer.interval(kind, &prediction, &targets, &config.bootstrap);
         let scores = kinds(&targets).iter().map(interval).collect::<riemla::Result<_>>()?;
@@ -69,15 +78,23 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
         let mut ood = Vec::new();
         for (files, inputs) in config.ood.iter().zip(&others) {
             let name = files.data.display().to_string();
-            ood.push(OodResult::new(name, &prediction, &way.predict(inputs)?, &config.bootstrap)?);
+            let rows = inputs.len() / saved.model.network.input.len().max(1);
+            ood.push(OodResult::new(name, &prediction, &source.predict(inputs, rows)?, &config.bootstrap)?);
         }
-        let (name, method, draws) = (name.clone(), *method, way.draws());
-        methods.push(MethodResult { name, method, draws, scores, gain, prediction, ood });
+        let mut missing = Vec::new();
+        let of = (&prediction, &targets);
+        let selective = Selective::new(source, held_out.as_ref(), config.wanted, of, &mut missing)?;
+        notes.extend(missing.into_iter().map(|reason| format!("{name}: {reason}")));
+        let (name, method, draws) = (name.clone(), *method, source.draws());
+        let summary = SetSummary::read(&directory.join(SAMPLES_DIRECTORY).join(&name))?;
+        methods.push(MethodResult { name, method, draws, scores, gain, prediction, ood, selective, summary });
     }
-    let temperature = predictors.iter().find_map(|(_, _, way)| way.temperature());
+    let temperature = ways.iter().find_map(|way| way.source.temperature());
     Ok(Evaluation {
         posterior: directory.display().to_string(),
         data: config.data.data.display().to_string(),
+        prior_precision: saved.prior_precision(),
+        likelihood: saved.laplace.likelihood,
         model: saved.model,
         targets,
         methods,
@@ -88,113 +105,93 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
 }
 
 /// One way to predict.
-enum Way {
-    Draws(Predictor),
-    Temperature(Predictor, Temperature),
+struct Way {
+    name: String,
+    method: MethodName,
+    source: Source,
 }
 
-impl Way {
+/// Where its predictions come from.
+enum Source {
+    /// The training targets alone.
+    Constant { train: Dataset, classes: usize, scale: Option<Scale> },
+    /// Weights.
+    Weights(Predictor),
+}
+
+impl Source {
     fn draws(&self) -> usize {
         match self {
-            Self::Draws(predictor) | Self::Temperature(predictor, _) => predictor.thetas.len(),
-        }
-    }
-
-    fn scale(&self) -> Option<riemla_files::encoding::Scale> {
-        match self {
-            Self::Draws(predictor) | Self::Temperature(predictor, _) => predictor.scale,
+            Self::Constant { .. } => 0,
+            Self::Weights(predictor) => predictor.thetas.len(),
         }
     }
 
     fn temperature(&self) -> Option<Temperature> {
-        if let Self::Temperature(_, temperature) = self { Some(*temperature) } else { None }
+        match self {
+            Self::Weights(Predictor { way: predictor::Way::Temperature(temperature), .. }) => {
+                Some(*temperature)
+            }
+            _ => None,
+        }
     }
 
-    fn predict(&self, inputs: &[f64]) -> riemla::Result<Prediction> {
+    fn predict(&self, inputs: &[f64], rows: usize) -> riemla::Result<Prediction> {
         match self {
-            Self::Draws(predictor) => predictor.predict(inputs),
-            Self::Temperature(map, temperature) => {
-                let outputs = outputs_of(map, inputs)?;
-                let prediction =
-                    temperature.predict(&outputs, map.model.likelihood(), map.model.output_len())?;
-                Ok(decoded(prediction, map.scale))
-            }
+            Self::Constant { train, classes, scale } => Ok(decoded(constant(train, *classes, rows), *scale)),
+            Self::Weights(predictor) => predictor.predict(inputs),
         }
     }
 }
 
-/// Outputs of the trained weights, row-major.
-fn outputs_of(map: &Predictor, inputs: &[f64]) -> riemla::Result<Vec<f64>> {
-    let theta: Vec<&[f64]> = map.thetas.iter().map(Vec::as_slice).collect();
-    Ok(map.model.outputs(&theta, inputs)?.swap_remove(0))
-}
-
 /// All ways to predict, the trained weights first.
-fn predictors(
+fn ways(
     directory: &Path,
     saved: &SavedPosterior,
+    held_out: Option<&Dataset>,
     config: &EvaluateConfig,
     notes: &mut Vec<String>,
-) -> Result<Vec<(String, MethodName, Way)>> {
+) -> Result<Vec<Way>> {
     let there = set_names(directory)?;
     let sets = if config.sets.is_empty() { there } else { config.sets.clone() };
     if sets.is_empty() {
         notes.push(format!(
-            "{} has no draws of geodesics yet: `riemla sample {0}` makes them",
+            "{} has no draws of geodesics yet: `riemla sample {0}` creates them",
             directory.display()
         ));
     }
-    let of_set = |name: &str| -> Result<(String, MethodName, Predictor)> {
-        let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
-        Ok((name.into(), (&config).into(), assembled(saved, &config, thetas)?))
+    let weights = |name: &str, method: MethodName, predictor| Way {
+        name: name.into(),
+        method,
+        source: Source::Weights(predictor),
     };
-    let (name, method, map) = of_set(MethodName::Map.name())?;
-    let mut all = vec![(name, method, Way::Draws(map.clone()))];
-    if let Some(temperature) = temperature(&map, held_out(saved, config, notes)?, notes)? {
-        let method = MethodName::MapTemperature;
-        all.push((method.name().into(), method, Way::Temperature(map, temperature)));
+    let of_set = |name: &str| -> Result<Way> {
+        let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
+        Ok(weights(name, (&config).into(), assembled(saved, &config, thetas)?))
+    };
+    let named = |method: MethodName, predictor| weights(method.name(), method, predictor);
+    let map = predictor(saved, directory, MethodName::Map.name())?;
+    let mut all = vec![named(MethodName::Map, map.clone())];
+    if let Some(data) = &saved.data {
+        let scale = saved.model.encoding.as_ref().and_then(Encoding::target_scale);
+        let classes = saved.laplace.likelihood.classes(map.model.output_len()).unwrap_or(0);
+        let source = Source::Constant { train: data.train.clone(), classes, scale };
+        let method = MethodName::Constant;
+        all.push(Way { name: method.name().into(), method, source });
+    }
+    if let Some(at_temperature) = at_temperature(map, held_out, notes)? {
+        all.push(named(MethodName::MapTemperature, at_temperature));
     }
     let cheap = [MethodName::La.name(), MethodName::LinLa.name()];
-    let others = sets.iter().map(String::as_str).filter(|name| !cheap.contains(name));
+    let done = |name: &str| all.iter().any(|way| way.name == name) || cheap.contains(&name);
+    let others: Vec<&str> = sets.iter().map(String::as_str).filter(|name| !done(name)).collect();
     for name in cheap.into_iter().chain(others) {
-        let (name, method, predictor) = of_set(name)?;
-        all.push((name, method, Way::Draws(predictor)));
+        all.push(match name.parse() {
+            Ok(MethodName::LinLaProbit) => named(MethodName::LinLaProbit, closed_form(saved)?),
+            _ => of_set(name)?,
+        });
     }
     Ok(all)
-}
-
-/// The temperature that held-out rows ask for; none, with a note, if they are too few to say.
-fn temperature(
-    map: &Predictor,
-    held_out: Option<Dataset>,
-    notes: &mut Vec<String>,
-) -> Result<Option<Temperature>> {
-    let Some(held_out) = held_out else {
-        let note = "no temperature: it needs rows that were not trained on; give some with --validation";
-        notes.push(note.into());
-        return Ok(None);
-    };
-    let outputs = outputs_of(map, held_out.inputs())?;
-    if let Some(reason) = too_few(&outputs, map.model.likelihood(), &held_out) {
-        notes.push(format!("no temperature: {reason}; give more with --validation"));
-        return Ok(None);
-    }
-    let temperature = fit_temperature(&outputs, map.model.likelihood(), held_out.targets())?;
-    if temperature.status != TemperatureStatus::Converged {
-        notes.push(format!("temperature: {}", temperature.status));
-    }
-    Ok(Some(temperature))
-}
-
-fn held_out(
-    saved: &SavedPosterior,
-    config: &EvaluateConfig,
-    notes: &mut Vec<String>,
-) -> Result<Option<Dataset>> {
-    match &config.validation {
-        Some(files) => files.labelled(&saved.model, notes).map(Some),
-        None => Ok(saved.data.as_ref().and_then(|data| data.validation.clone())),
-    }
 }
 
 impl From<crate::plot::PlotError> for WorkflowError {

@@ -1,4 +1,4 @@
-//! Whether data of another kind are told apart by the doubt of the predictions.
+//! Whether out-of-distribution data are recognised by the uncertainty of the predictions.
 
 use riemla::predict::Prediction;
 use riemla::score::{Bootstrap, Interval, RocPoint, auroc, roc_curve};

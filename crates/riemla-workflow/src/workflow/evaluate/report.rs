@@ -1,6 +1,7 @@
 //! The evaluation as a page.
 
 use riemla::data::Targets;
+use riemla::objective::{Likelihood, PriorPrecision};
 use riemla::score::Interval;
 
 use super::figures;
@@ -22,6 +23,8 @@ pub fn report(evaluation: &Evaluation) -> Result<Report> {
         scores(evaluation),
         calibration(evaluation)?,
         doubt(evaluation),
+        selective(evaluation),
+        draws(evaluation),
         settings(evaluation),
     ]);
     Ok(report)
@@ -57,27 +60,30 @@ fn verdict(gain: &Interval) -> String {
     let (least, most) = (-high, -low);
     if high < 0.0 {
         format!(
-            "The lead of {:.4} ({percent:.0} % interval {least:.4} to {most:.4}) is more than the choice of test rows explains",
+            "The lead of {:.4} ({percent:.0} % interval {least:.4} to {most:.4}) is larger than the choice \
+             of test rows explains",
             -gain.estimate
         )
     } else {
         format!(
-            "The lead of {:.4} may be chance: its {percent:.0} % interval, {least:.4} to {most:.4}, holds 0; more test rows would tell",
+            "The lead of {:.4} may be due to chance: its {percent:.0} % interval, {least:.4} to {most:.4}, \
+             contains 0; more test rows would settle it",
             -gain.estimate
         )
     }
 }
 
-/// Who tells one kind of other data apart best.
+/// Which method recognises one set of out-of-distribution data best.
 fn recognised(evaluation: &Evaluation, which: usize) -> Option<String> {
     let area = |method: &MethodResult| method.ood.get(which).map_or(f64::NAN, |other| other.auroc.estimate);
     let best = evaluation.methods.iter().max_by(|a, b| area(a).total_cmp(&area(b)))?;
     let map = evaluation.methods.first()?;
     let name = short(&map.ood.get(which)?.name);
     Some(format!(
-        "The {} rows of {name} are told apart best by {}: area under the ROC curve {:.3}, map {:.3} (1 is perfect, 0.5 is chance).",
-        map.ood[which].rows,
+        "{} recognises the {} rows of {name} best: area under the ROC curve {:.3}, map {:.3} (1 is \
+         perfect, 0.5 is chance).",
         best.name,
+        map.ood[which].rows,
         area(best),
         area(map)
     ))
@@ -87,9 +93,9 @@ fn scores(evaluation: &Evaluation) -> Section {
     let meanings = kinds(&evaluation.targets).iter().map(|kind| format!("{}: {}", kind.name, kind.meaning));
     let percent = 100.0 * evaluation.bootstrap.level;
     let intro = format!(
-        "± is half the {percent:.0} % bootstrap interval over the test rows. Methods see the same rows, so that \
-         differences are sharper than these intervals suggest: the last column has the difference from map \
-         with an interval of its own. {}.",
+        "± is half the {percent:.0} % bootstrap interval over the test rows. All methods are scored on the \
+         same rows, so that differences are more precise than these intervals suggest: the last column has \
+         the difference from map with its own interval. {}.",
         meanings.collect::<Vec<_>>().join("; ")
     );
     let mut columns = vec![Column::new("draws")];
@@ -114,9 +120,10 @@ fn estimate(interval: &Interval) -> Cell {
 fn calibration(evaluation: &Evaluation) -> Result<Section> {
     let intro = match &evaluation.targets {
         Targets::Classes(_) => {
-            "Of all predictions made with 80 % confidence, 80 % should be right. Bars below the diagonal: too sure."
+            "Of all predictions made with 80 % confidence, 80 % should be correct. Bars below the diagonal \
+             are overconfident."
         }
-        Targets::Values { .. } => "Of all 80 % intervals, 80 % should hold the truth.",
+        Targets::Values { .. } => "Of all 80 % intervals, 80 % should contain the true value.",
     };
     let mut section = Section::new("Calibration", intro);
     section.grid(figures::reliability(evaluation)?);
@@ -130,9 +137,11 @@ fn calibration(evaluation: &Evaluation) -> Result<Section> {
 fn doubt(evaluation: &Evaluation) -> Section {
     let others = evaluation.methods.first().map_or(0, |method| method.ood.len());
     let intro = if others > 0 {
-        "How unsure the predictions are of the test data, and of data of another kind, which should be far to the right."
+        "Uncertainty of the predictions on the test data and on out-of-distribution data; the latter \
+         should be far to the right."
     } else {
-        "How unsure the predictions are. Data of another kind (--ood) would show whether they are recognised."
+        "Uncertainty of the predictions. Out-of-distribution data (--ood) would show whether they are \
+         recognised."
     };
     let mut section = Section::new("When not to trust a prediction", intro);
     section.grid(figures::uncertainty(evaluation));
@@ -164,15 +173,111 @@ fn ood_table(evaluation: &Evaluation) -> Table {
     table
 }
 
+/// What is gained by withholding predictions, and what conformal sets promise and hold.
+fn selective(evaluation: &Evaluation) -> Section {
+    let classes = matches!(evaluation.targets, Targets::Classes(_));
+    let mut section = Section::new(
+        "Answering only when sure",
+        "Rows are answered in the order of the confidence in them, the surest first. A method that knows what it does \
+         not know has few errors among its surest answers: its curve rises late. The area under the curve (aurc, lower \
+         is better) sums this up.",
+    );
+    if let Some((svg, caption)) = figures::risk_coverage(evaluation) {
+        section.figure(svg, caption);
+    }
+    let methods = || evaluation.methods.iter();
+    let mut columns = vec![Column::new("aurc").better(Better::Lower)];
+    let abstains = methods().any(|method| method.selective.abstention.is_some());
+    let covers = methods().any(|method| method.selective.conformal.is_some());
+    if abstains {
+        columns.extend(["least confidence", "answered", "wrong among them"].map(Column::new));
+    }
+    if covers {
+        columns.push(Column::new("conformal coverage"));
+        columns.push(Column::new(if classes { "classes per set" } else { "width" }).better(Better::Lower));
+    }
+    let mut table = Table::new("method", columns).caption(
+        "Thresholds and conformal sets come from the held-out rows; the shares are those of the test rows.",
+    );
+    for method in methods() {
+        let mut cells = vec![Cell::from(method.selective.aurc)];
+        if abstains {
+            let cell = |number: Option<f64>| number.map_or(Cell::Empty, Cell::from);
+            let found = method.selective.abstention;
+            cells.push(cell(found.map(|found| found.least_confidence)));
+            cells.push(cell(found.map(|found| found.answered)));
+            cells.push(cell(found.and_then(|found| found.error_rate)));
+        }
+        if covers {
+            let found = method.selective.conformal;
+            cells.push(found.map_or(Cell::Empty, |found| Cell::from(found.coverage)));
+            cells.push(found.map_or(Cell::Empty, |found| Cell::from(found.size)));
+        }
+        table.row(&method.name, cells).method(method.method);
+    }
+    section.table(table);
+    section
+}
+
+/// What is known about each set of draws, and what to know before trusting it.
+fn draws(evaluation: &Evaluation) -> Section {
+    let mut section = Section::new(
+        "The draws",
+        "A virial ratio of 1 and a rise of the loss of half the number of weights are those of exact draws.",
+    );
+    let known: Vec<_> =
+        evaluation.methods.iter().filter_map(|method| Some((method, method.summary.as_ref()?))).collect();
+    if known.is_empty() {
+        return section;
+    }
+    let columns =
+        ["draws", "strength", "virial ratio", "rise of the loss", "gradients per draw"].map(Column::new);
+    let mut table = Table::new("set", columns.to_vec());
+    for (method, summary) in &known {
+        let number = |number: Option<f64>| number.map_or(Cell::Empty, Cell::from);
+        let cells = vec![
+            Cell::Text(summary.draws.to_string()),
+            number(summary.strength),
+            number(summary.virial_ratio),
+            number(summary.loss_rise),
+            number(summary.gradients),
+        ];
+        table.row(&method.name, cells).method(method.method);
+    }
+    section.table(table);
+    for (method, summary) in known {
+        summary.warnings.iter().for_each(|warning| {
+            section.text(format!("Warning about {}: {warning}.", method.name));
+        });
+    }
+    section
+}
+
+/// Prior precisions in words.
+fn prior(prior: &PriorPrecision) -> String {
+    match prior {
+        PriorPrecision::Scalar(value) => format!("{value:.4}"),
+        PriorPrecision::PerLayer(values) => {
+            values.iter().map(|value| format!("{value:.4}")).collect::<Vec<_>>().join(", ") + " (per layer)"
+        }
+    }
+}
+
 fn settings(evaluation: &Evaluation) -> Section {
     let temperature = evaluation.temperature.map_or("none".into(), |t| format!("{:.4}", t.temperature));
     let bootstrap = &evaluation.bootstrap;
+    let noise = match evaluation.likelihood {
+        Likelihood::Gaussian { sigma_noise } => format!("{sigma_noise:.4}"),
+        _ => "none".into(),
+    };
     let mut section = Section::new("Settings", "");
     section.metadata([
         ("riemla", env!("CARGO_PKG_VERSION").to_string()),
         ("posterior", evaluation.posterior.clone()),
         ("data", evaluation.data.clone()),
         ("weights", evaluation.model.theta.len().to_string()),
+        ("prior precision", prior(&evaluation.prior_precision)),
+        ("noise (of the encoded target)", noise),
         ("temperature of map-temperature", temperature),
         ("bootstrap", format!("{} resamples, seed {}", bootstrap.resamples, bootstrap.seed)),
     ]);

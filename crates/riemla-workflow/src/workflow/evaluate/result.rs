@@ -1,15 +1,18 @@
 //! What an evaluation found, as data.
 
 use riemla::data::Targets;
+use riemla::objective::{Likelihood, PriorPrecision};
 use riemla::predict::{Prediction, Temperature};
 use riemla::score::{Bootstrap, Interval};
 use riemla_files::Model;
 use serde_json::{Value, json};
 
 use super::ood::OodResult;
+use super::selective::Selective;
 use crate::method::MethodName;
 use crate::report::aligned;
 use crate::scores::kinds;
+use crate::workflow::set_summary::SetSummary;
 
 /// One way to predict and its scores.
 #[derive(Debug, Clone)]
@@ -28,6 +31,10 @@ pub struct MethodResult {
     pub prediction: Prediction,
     /// How well other data are recognised.
     pub ood: Vec<OodResult>,
+    /// What it gains by knowing what it does not know.
+    pub selective: Selective,
+    /// What was found out about its draws.
+    pub summary: Option<SetSummary>,
 }
 
 /// All that an evaluation found.
@@ -39,6 +46,10 @@ pub struct Evaluation {
     pub data: String,
     /// The model.
     pub model: Model,
+    /// The prior in force.
+    pub prior_precision: PriorPrecision,
+    /// The likelihood in force, with its noise.
+    pub likelihood: Likelihood,
     /// The truth, in the units of the data.
     pub targets: Targets,
     /// Every way to predict, the trained weights first.
@@ -66,6 +77,8 @@ impl Evaluation {
                 "scores": scores,
                 "gain_over_map": method.gain,
                 "ood": method.ood,
+                "selective": method.selective,
+                "draws_summary": method.summary,
             })
         };
         json!({
@@ -75,6 +88,8 @@ impl Evaluation {
             "posterior": self.posterior,
             "data": self.data,
             "rows": self.targets.len(),
+            "prior_precision": self.prior_precision,
+            "likelihood": self.likelihood,
             "bootstrap": self.bootstrap,
             "temperature": self.temperature,
             "methods": self.methods.iter().map(method).collect::<Vec<_>>(),

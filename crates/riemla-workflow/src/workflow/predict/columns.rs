@@ -1,11 +1,13 @@
 //! Predictions as named columns.
 
 use riemla::predict::Prediction;
-use riemla::score::{max_probabilities, normal_quantile};
+use riemla::score::{max_probabilities, normal_quantile, top_class};
 use riemla_files::table::Values;
 use riemla_files::{Model, Table};
 
+use super::PredictConfig;
 use crate::workflow::error::Result;
+use crate::workflow::guarantees::Guarantees;
 
 /// A column of the output.
 pub(super) struct Column {
@@ -19,23 +21,63 @@ impl Column {
     }
 }
 
-/// The columns of a prediction; `level` is the probability of intervals.
-pub(super) fn columns(prediction: &Prediction, model: &Model, level: f64) -> Result<Vec<Column>> {
-    match prediction {
-        Prediction::Classes(_) => class_columns(prediction, model),
-        Prediction::Values(_) => Ok(value_columns(prediction, level)),
+/// The columns of a prediction.
+pub(super) fn columns(prediction: &Prediction, model: &Model, config: &PredictConfig) -> Result<Vec<Column>> {
+    let mut columns = match prediction {
+        Prediction::Classes(_) => class_columns(prediction, model)?,
+        Prediction::Values(_) => value_columns(prediction, config.level),
+    };
+    columns.extend(promised(prediction, model, &config.guarantees)?);
+    Ok(columns)
+}
+
+/// What held-out rows promise: whether the prediction is withheld, and sets and intervals.
+fn promised(prediction: &Prediction, model: &Model, guarantees: &Guarantees) -> Result<Vec<Column>> {
+    let mut columns = Vec::new();
+    if let Some(withheld) = guarantees.withheld(prediction)? {
+        columns.push(Column::numbers("abstain", withheld.into_iter().map(f64::from).collect()));
     }
+    let Some(conformal) = &guarantees.conformal else { return Ok(columns) };
+    match prediction {
+        Prediction::Classes(p) => {
+            let names = class_names(model, p.classes);
+            let sets: Vec<Vec<usize>> =
+                p.probabilities.chunks_exact(p.classes).map(|row| conformal.set(row)).collect();
+            let text =
+                |set: &Vec<usize>| set.iter().map(|k| names[*k].as_str()).collect::<Vec<_>>().join("|");
+            let texts = Values::Strings(sets.iter().map(text).collect());
+            columns.push(Column { name: "set".into(), values: texts });
+            columns.push(Column::numbers("set_size", sets.iter().map(|set| set.len() as f64).collect()));
+        }
+        Prediction::Values(p) => {
+            let bounds: Vec<(f64, f64)> = p
+                .mean
+                .iter()
+                .zip(p.variance())
+                .map(|(mean, variance)| conformal.interval(*mean, variance))
+                .collect();
+            for k in 0..p.outputs {
+                let suffix = if p.outputs > 1 { format!("_{k}") } else { String::new() };
+                let of = || bounds.iter().skip(k).step_by(p.outputs);
+                columns.push(Column::numbers(
+                    format!("conformal_lower{suffix}"),
+                    of().map(|bound| bound.0).collect(),
+                ));
+                columns.push(Column::numbers(
+                    format!("conformal_upper{suffix}"),
+                    of().map(|bound| bound.1).collect(),
+                ));
+            }
+        }
+    }
+    Ok(columns)
 }
 
 /// The class, how sure of it, why unsure, and the probability of every class.
 fn class_columns(prediction: &Prediction, model: &Model) -> Result<Vec<Column>> {
     let Some(p) = prediction.classes() else { return Ok(Vec::new()) };
     let names = class_names(model, p.classes);
-    let best = |row: &[f64]| {
-        let top =
-            row.iter().enumerate().fold(0, |best, (k, value)| if *value > row[best] { k } else { best });
-        names[top].clone()
-    };
+    let best = |row: &[f64]| names[top_class(row)].clone();
     let rows = p.probabilities.chunks_exact(p.classes);
     let mut columns = vec![
         Column { name: "prediction".into(), values: Values::Strings(rows.clone().map(best).collect()) },

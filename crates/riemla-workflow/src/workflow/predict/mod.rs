@@ -11,6 +11,7 @@ use riemla_files::table::read_table_from;
 use riemla_files::{CsvReader, Format, Model, OutputFile, Table};
 
 use super::error::{Result, WorkflowError};
+use super::guarantees::Guarantees;
 use super::input::DataFiles;
 use super::predictor::Predictor;
 use crate::watch::Watch;
@@ -35,6 +36,8 @@ pub struct PredictConfig {
     pub keep: Vec<String>,
     /// How predictions are written.
     pub format: OutputFormat,
+    /// What held-out rows say about them.
+    pub guarantees: Guarantees,
 }
 
 /// What was predicted.
@@ -63,7 +66,10 @@ pub fn predict(
     let mut notes = Vec::new();
     let Some(encoding) = &model.encoding else {
         if !config.keep.is_empty() {
-            return Err(WorkflowError::unfit("columns can be kept only with a model that knows its columns"));
+            return Err(WorkflowError::unfit(
+                "columns can be copied only if the model knows its columns: \
+                 train on a table, or import with --data",
+            ));
         }
         run.chunk(None, &config.data.inputs(model, &mut notes)?)?;
         return run.finish(notes);
@@ -86,7 +92,7 @@ pub fn predict(
     }
     if run.rows == 0 {
         let file = reader.name().to_string();
-        return Err(riemla_files::Error::Empty { file, expected: "there is a header but no rows" }.into());
+        return Err(riemla_files::Error::Empty { file, expected: "it has a header but no rows" }.into());
     }
     run.finish(config.data.in_words(&tally))
 }
@@ -105,7 +111,7 @@ impl Run<'_> {
     fn chunk(&mut self, table: Option<&Table>, inputs: &[f64]) -> Result<()> {
         let mut columns = table.map_or(Ok(Vec::new()), |table| kept(table, &self.config.keep))?;
         let prediction = self.predictor.predict(inputs)?;
-        columns.extend(predicted(&prediction, self.model, self.config.level)?);
+        columns.extend(predicted(&prediction, self.model, self.config)?);
         let rows = inputs.len() / self.predictor.model.input_len().max(1);
         self.writer.write(&columns, rows)?;
         self.rows += rows;

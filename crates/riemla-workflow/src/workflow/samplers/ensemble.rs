@@ -86,6 +86,8 @@ impl Finished for Drawn {
     fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
         let looks = self.problem.looks(draws);
         let mut summary = self.problem.summary(draws, &looks, self.problem.weights());
+        // Members are minima: their gradients vanish, and the ratio is 0 however good they are.
+        summary.virial_ratio = None;
         summary.failed = self.failed.len();
         let mut table = DrawTable::new(draws.iter().map(|draw| draw.index));
         let seed = |draw: &Draw| Ensemble::member_seed(self.problem.seed, draw.index).to_string();
@@ -94,9 +96,7 @@ impl Finished for Drawn {
         table.numbers("gradient_norm", looks.iter().map(|look| Some(look.gradient_norm)));
         let mut warnings = Vec::new();
         if let (count @ 1.., of) = self.unfinished {
-            warnings.push(format!(
-                "{count} of {of} members did not reach a minimum: give their training more --iterations"
-            ));
+            warnings.push(format!("{count} of {of} members did not reach a minimum: increase --iterations"));
         }
         Ok(Diagnosis { summary, table: Some(table), warnings })
     }

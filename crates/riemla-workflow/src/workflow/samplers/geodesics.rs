@@ -54,7 +54,8 @@ impl Geodesics {
             (Strength::HeldOut { .. }, Some(validation)) => posterior.with_held_out(validation)?,
             (Strength::HeldOut { .. }, None) => {
                 return Err(WorkflowError::unfit(
-                    "a held-out strength needs rows that were not trained on: train with --validation, or use --strength auto",
+                    "--strength held-out needs rows that were not used in training: train with \
+                     --validation, or use --strength auto",
                 ));
             }
             _ => posterior,
@@ -102,8 +103,8 @@ fn check_held_out(saved: &SavedPosterior, rows: &Dataset) -> Result<()> {
     match too_few(&outputs, saved.laplace.likelihood, rows) {
         None => Ok(()),
         Some(reason) => Err(WorkflowError::unfit(format!(
-            "a held-out strength would be left to chance: {reason}; hold out more in training (--validation), \
-             or use --strength auto"
+            "--strength held-out would depend on chance: {reason}; hold out more rows in training \
+             (--validation), or use --strength auto"
         ))),
     }
 }

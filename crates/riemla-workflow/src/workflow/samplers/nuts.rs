@@ -49,7 +49,7 @@ pub struct ChainRecord {
     pub longest_trajectories: usize,
 }
 
-/// The same with what the draws tell.
+/// The same with the convergence of the draws.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChainSummary {
     /// Number of chains.
@@ -65,7 +65,7 @@ pub struct ChainSummary {
 }
 
 const REMEDY: &str =
-    "remove it and run the same `riemla sample` again: the chains are run again, to the same draws";
+    "remove it and run the same `riemla sample` again: the chains are run again and give the same draws";
 
 impl ChainRecord {
     fn new(draws: u64, chains: &Chains, settings: &Nuts) -> Self {
@@ -118,7 +118,7 @@ impl Sampling {
         if weights > most {
             return Err(WorkflowError::unfit(format!(
                 "NUTS on {weights} weights would take very long: a draw costs hundreds of gradients, and chains \
-                 agree late; fit fewer weights (`riemla fit --subset last-layer`), or allow it with --max-weights {weights}"
+                 converge slowly; fit fewer weights (`riemla fit --subset last-layer`), or allow it with --max-weights {weights}"
             )));
         }
         Ok(Self { problem: Problem::new(posterior, config)?, settings })
@@ -266,23 +266,23 @@ fn warnings(chains: &ChainSummary, draws: usize) -> Vec<String> {
     let mut found = Vec::new();
     for (what, convergence) in [("predictions", chains.predictions), ("loss", chains.loss)] {
         let Some(c) = convergence.filter(|c| !c.is_good()) else { continue };
+        let [r_hat, bulk, tail] = c.shown();
         found.push(format!(
-            "the chains cannot be trusted yet: the R-hat of the {what} is {:.3} (at most {R_HAT_LIMIT}), the effective \
-             sample size {:.0} in the middle and {:.0} in the tails (at least {ESS_LIMIT}); take more draws \
-             (--samples), or a longer --warmup in a set of another --name",
-            c.r_hat, c.bulk_ess, c.tail_ess
+            "the chains have not converged: the R-hat of the {what} is {r_hat} (should be at most {R_HAT_LIMIT}), the \
+             effective sample size {bulk} in the bulk and {tail} in the tails (should be at least {ESS_LIMIT}); \
+             take more draws (--samples), or sample a set of another --name with a longer --warmup"
         ));
     }
     if let Some(record) = chains.record.as_ref().filter(|record| record.divergences > 0) {
         found.push(format!(
-            "{} of {} steps diverged: places where the loss is steep may be missed; a longer --warmup in a set of \
-             another --name may find smaller steps",
+            "{} of {} steps diverged: regions where the loss is steep may be missed; sample a set of another \
+             --name with a longer --warmup, which may find smaller steps",
             record.divergences, record.steps
         ));
     }
     if draws < FEW_DRAWS || chains.predictions.is_none() {
         found.push(format!(
-            "only {draws} draws of {} chains: too few to tell whether the chains agree",
+            "only {draws} draws of {} chains: too few to judge whether the chains agree; take more (--samples)",
             chains.chains
         ));
     }

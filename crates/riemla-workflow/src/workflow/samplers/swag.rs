@@ -83,11 +83,19 @@ impl Finished for Drawn {
         let mut table = DrawTable::new(draws.iter().map(|draw| draw.index));
         table.numbers("loss", looks.iter().map(|look| Some(look.loss)));
         let warning = summary.virial_ratio.filter(|ratio| (ratio - 1.0).abs() > VIRIAL_SLACK).map(|ratio| {
-            let (place, change) =
-                if ratio < 1.0 { ("too close to their mean", "raise") } else { ("too far out", "lower") };
+            let (place, change) = if ratio < 1.0 {
+                ("stay too close to their mean", "raise")
+            } else {
+                (
+                    "overshoot (their \
+                     loss is too high)",
+                    "lower",
+                )
+            };
             format!(
-                "the draws of swag are {place}: their virial ratio is {ratio:.2}, 1 would be exact; their width is \
-                 that of the noise of gradient descent, no fit to the posterior: {change} --learning-rate"
+                "the draws of swag {place}: their virial ratio is {ratio:.2}, but should be 1; their \
+                 spread comes from the noise of gradient descent and is not fitted to the posterior: \
+                 {change} --learning-rate"
             )
         });
         Ok(Diagnosis { summary, table: Some(table), warnings: warning.into_iter().collect() })

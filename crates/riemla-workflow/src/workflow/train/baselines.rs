@@ -1,15 +1,13 @@
 //! What a constant and a linear model reach on the same rows, and what that says about the network.
 
-use riemla::data::{Dataset, Targets};
 use riemla::nn::{Activation, NetworkSpec};
-use riemla::predict::{ClassPrediction, Prediction, RegressionPrediction};
 use riemla_files::Encoding;
 use serde::Serialize;
 
 use super::PartScores;
 use super::candidates::mlp;
 use super::search::{Fitted, Run};
-use crate::scores::{Scorer, decoded_targets};
+use crate::scores::{Scorer, constant, decoded_targets};
 use crate::workflow::error::Result;
 use crate::workflow::predictor::decoded;
 
@@ -58,37 +56,6 @@ impl Run<'_> {
             all.push(PartScores { part, rows: data.len(), scores });
         }
         Ok(all)
-    }
-}
-
-/// The same prediction for every row. A class that training has not seen gets a share of one row.
-fn constant(train: &Dataset, outputs: usize, rows: usize) -> Prediction {
-    match train.targets() {
-        Targets::Classes(labels) => {
-            let mut shares = vec![1.0 / outputs as f64; outputs];
-            labels.iter().for_each(|&label| shares[label] += 1.0);
-            shares.iter_mut().for_each(|share| *share /= labels.len() as f64 + 1.0);
-            Prediction::Classes(ClassPrediction {
-                classes: outputs,
-                probabilities: shares.repeat(rows),
-                entropy: Vec::new(),
-                aleatoric: None,
-                epistemic: None,
-            })
-        }
-        Targets::Values { values, outputs } => {
-            let n = train.len() as f64;
-            let column = |j: usize| values.iter().skip(j).step_by(*outputs);
-            let means: Vec<f64> = (0..*outputs).map(|j| column(j).sum::<f64>() / n).collect();
-            let variance = |j: usize| column(j).map(|y| (y - means[j]).powi(2)).sum::<f64>() / n;
-            let variances: Vec<f64> = (0..*outputs).map(variance).collect();
-            Prediction::Values(RegressionPrediction {
-                outputs: *outputs,
-                mean: means.repeat(rows),
-                epistemic_variance: vec![0.0; outputs * rows],
-                aleatoric_variance: variances.repeat(rows),
-            })
-        }
     }
 }
 

@@ -36,14 +36,30 @@ pub struct TrainConfig {
     pub network: NetworkChoice,
     /// Prior precision: by the evidence, or given.
     pub prior: PriorChoice,
+    /// Weights of the classes in the loss.
+    pub class_weight: ClassWeight,
     /// Share of the rows that is held out.
     pub validation: f64,
     /// Standardise the features.
     pub standardize: bool,
+    /// Score a constant and a linear model on the same rows.
+    pub baselines: bool,
     /// Most iterations of the last, exact stage.
     pub iterations: usize,
     /// Seed of the split and the initial weights.
     pub seed: u64,
+}
+
+/// How much the samples of a class count.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum ClassWeight {
+    /// Every sample once.
+    #[default]
+    Equal,
+    /// Every class the same, however few its samples.
+    Balanced,
+    /// Given by the names of the classes; 1 for the others.
+    Named(Vec<(String, f64)>),
 }
 
 /// Which network is trained.
@@ -66,8 +82,10 @@ impl TrainConfig {
             columns: ColumnChoices::default(),
             network: NetworkChoice::Auto(Activation::Tanh),
             prior: PriorChoice::Optimize,
+            class_weight: ClassWeight::Equal,
             validation: 0.15,
             standardize: true,
+            baselines: true,
             iterations: 2000,
             seed: 1,
         }
@@ -121,9 +139,10 @@ pub fn train_on(
     stop: &AtomicBool,
     watch: &dyn Watch,
 ) -> Result<Trained> {
+    let (prepared, class_weights) = prepare::weighted(prepared, &config.class_weight)?;
     let mut run = search::Run::new(config, &prepared, stop, watch)?;
     let candidates::Best { fitted, tried, linear } = run.best_network()?;
-    let baselines = run.baselines(&fitted, linear)?;
+    let baselines = if config.baselines { run.baselines(&fitted, linear)? } else { Vec::new() };
     let scores = run.part_scores(&fitted)?;
     let mut notes = std::mem::take(&mut run.notes);
     notes.splice(0..0, prepared.notes.iter().cloned());
@@ -142,6 +161,7 @@ pub fn train_on(
             iterations: cost.gradients,
             status: status(fitted.report.status).into(),
             data: Some(Digest::of_data(&prepared.data.train)),
+            class_weights,
             held_out: prepared.held_out,
         }),
         prepared.encoding,

@@ -4,7 +4,7 @@ use riemla::data::Dataset;
 use riemla_files::encoding::Tally;
 use riemla_files::{Encoding, EncodingOptions, HeldOut, Table, Task, TrainingData};
 
-use super::TrainConfig;
+use super::{ClassWeight, TrainConfig};
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::input::looks_like_classes;
 
@@ -95,5 +95,48 @@ fn split(data: Dataset, held_out: usize, seed: u64) -> (Option<HeldOut>, Trainin
     match HeldOut::choose(&data, held_out, seed) {
         Some((record, parts)) => (Some(record), parts),
         None => all(data),
+    }
+}
+
+/// The data with the weights of their classes; the weights are kept with the model, so that a fit has the same.
+pub(super) fn weighted(mut prepared: Prepared, choice: &ClassWeight) -> Result<(Prepared, Option<Vec<f64>>)> {
+    if *choice == ClassWeight::Equal {
+        return Ok((prepared, None));
+    }
+    let classes = classes(&prepared);
+    let train = prepared.data.train;
+    let weights = match choice {
+        _ if prepared.task == Task::Regression => {
+            return Err(WorkflowError::unfit("weights of classes are for classification, not for numbers"));
+        }
+        ClassWeight::Named(given) => {
+            let names = prepared.encoding.as_ref().and_then(Encoding::classes);
+            let names: Vec<String> =
+                names.map_or_else(|| (0..classes).map(|k| k.to_string()).collect(), <[String]>::to_vec);
+            let mut weights = vec![1.0; classes];
+            for (name, weight) in given {
+                let Some(k) = names.iter().position(|known| known == name) else {
+                    let known = names.join(", ");
+                    return Err(WorkflowError::unfit(format!("no class {name}; the classes are {known}")));
+                };
+                weights[k] = *weight;
+            }
+            weights
+        }
+        ClassWeight::Equal | ClassWeight::Balanced => train.balanced_weights(classes)?,
+    };
+    prepared.data.train = train.with_class_weights(&weights)?;
+    Ok((prepared, Some(weights)))
+}
+
+/// Number of classes.
+pub(super) fn classes(prepared: &Prepared) -> usize {
+    match prepared.encoding.as_ref().and_then(Encoding::classes) {
+        Some(classes) => classes.len(),
+        None => {
+            let all = [Some(&prepared.data.train), prepared.data.validation.as_ref()];
+            let labels = all.into_iter().flatten().filter_map(Dataset::labels).flatten();
+            labels.max().map_or(0, |max| max + 1)
+        }
     }
 }

@@ -14,6 +14,7 @@ use riemla::train::{Recipe, TrainReport};
 use riemla_files::{Encoding, Model, Task, TrainingRecord};
 use serde::Serialize;
 
+use super::prepare::classes;
 use super::{PartScores, Prepared, TrainConfig};
 use crate::scores::{Scorer, decoded_targets};
 use crate::watch::Watch;
@@ -179,17 +180,5 @@ impl<'a> Run<'a> {
         [("train", Some(&data.train)), ("validation", data.validation.as_ref())]
             .into_iter()
             .filter_map(|(part, data)| Some((part, data?)))
-    }
-}
-
-/// Number of classes.
-fn classes(prepared: &Prepared) -> usize {
-    match prepared.encoding.as_ref().and_then(Encoding::classes) {
-        Some(classes) => classes.len(),
-        None => {
-            let all = [Some(&prepared.data.train), prepared.data.validation.as_ref()];
-            let labels = all.into_iter().flatten().filter_map(Dataset::labels).flatten();
-            labels.max().map_or(0, |max| max + 1)
-        }
     }
 }

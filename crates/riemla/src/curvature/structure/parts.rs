@@ -46,7 +46,8 @@ impl PrecisionParts {
     /// The array of a name, with as many entries as its dimensions say.
     pub(super) fn array(&self, name: &str) -> Result<&NamedArray> {
         let found = self.arrays.iter().find(|array| array.name == name);
-        let array = found.ok_or_else(|| Error::shape(format!("array `{name}`"), "to be there", "none"))?;
+        let array =
+            found.ok_or_else(|| Error::shape(format!("array `{name}`"), "an array of this name", "none"))?;
         let count = array.dims.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim));
         if count != Some(array.values.len()) {
             let expected = format!("{:?} entries", array.dims);

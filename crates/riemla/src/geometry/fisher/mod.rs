@@ -122,10 +122,10 @@ impl<'a> FisherMetric<'a> {
 
     /// ΛJv on block `b`.
     fn curved(&self, point: &Point, b: usize, tangent: &[f64]) -> Vec<f64> {
-        let n = self.loss.blocks()[b].n;
+        let block = &self.loss.blocks()[b];
         let mut product = vec![0.0; tangent.len()];
-        let mut scratch = self.scratch(n);
-        self.loss.rule().hessian_product(n, &point.outputs[b], tangent, &mut product, &mut scratch);
+        let mut scratch = self.scratch(block.n);
+        block.hessian_product(self.loss.rule(), &point.outputs[b], tangent, &mut product, &mut scratch);
         product
     }
 
@@ -147,13 +147,8 @@ impl<'a> FisherMetric<'a> {
         let tangents = self.tangent(point, b, v);
         let mut force = vec![0.0; tangents.output().len()];
         let mut scratch = self.scratch(block.n);
-        self.loss.rule().third_product(
-            block.n,
-            &point.outputs[b],
-            tangents.output(),
-            &mut force,
-            &mut scratch,
-        );
+        let rule = self.loss.rule();
+        block.third_product(rule, &point.outputs[b], tangents.output(), &mut force, &mut scratch);
         scale(0.5, &mut force);
         if !self.linearized {
             let mut seconds = Trace::new(network, block.n);
@@ -216,7 +211,7 @@ impl Metric for FisherMetric<'_> {
         let mut nll = 0.0;
         for (block, outputs) in self.loss.blocks().iter().zip(&point.outputs) {
             let (mut residual, mut scratch) = (outputs.clone(), self.scratch(block.n));
-            nll += self.loss.rule().loss(block.n, outputs, &block.targets, &mut residual, &mut scratch);
+            nll += block.loss(self.loss.rule(), outputs, &mut residual, &mut scratch);
         }
         self.loss.scale() * nll + self.loss.prior().value(&self.embed(theta))
     }

@@ -61,7 +61,7 @@ impl FisherMetric<'_> {
             rows.resize(n * self.subset.len(), 0.0);
             for j in 0..self.loss.rule().factor_columns(network.outputs()) {
                 let seed = adjoint.seed(network, n);
-                self.loss.rule().factor(n, &point.outputs[b], j, seed, &mut scratch);
+                block.factor(self.loss.rule(), &point.outputs[b], j, seed, &mut scratch);
                 let subset = self.subset.as_slice();
                 let values = &point.values[b];
                 network.per_sample_gradient(&point.at, &block.x, values, &mut adjoint, subset, &mut rows);

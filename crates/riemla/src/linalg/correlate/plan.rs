@@ -16,6 +16,8 @@ pub(super) struct Axis {
     pub stride: usize,
     /// Zeros before the input; negative where input is left out.
     pub padding: isize,
+    /// Step in the input from one tap to the next.
+    pub dilation: usize,
 }
 
 impl Axis {
@@ -26,9 +28,13 @@ impl Axis {
 
     /// The taps that fall on input, not padding, for output `q`.
     pub fn taps(&self, q: usize) -> Range<usize> {
-        let origin = self.origin(q);
-        let clip = |v: isize| v.clamp(0, self.kernel as isize) as usize;
-        clip(-origin)..clip(self.input as isize - origin)
+        let (origin, dilation) = (self.origin(q), self.dilation as isize);
+        // The number of taps that lie before a place.
+        let before = |place: isize| {
+            let taps = ((place - origin).max(0) + dilation - 1) / dilation;
+            taps.min(self.kernel as isize) as usize
+        };
+        before(0)..before(self.input as isize)
     }
 }
 
@@ -57,16 +63,23 @@ pub(super) struct Plan {
 impl Plan {
     pub fn forward(g: &Geometry, n: usize) -> Self {
         let (height, width) = g.output_size();
-        let axis = |input, output, kernel, stride, padding: usize| Axis {
-            input,
-            output,
-            kernel,
-            stride,
-            padding: padding as isize,
-        };
         Self {
-            rows: axis(g.height, height, g.kernel.0, g.stride.0, g.padding.0),
-            columns: axis(g.width, width, g.kernel.1, g.stride.1, g.padding.1),
+            rows: Axis {
+                input: g.height,
+                output: height,
+                kernel: g.kernel.0,
+                stride: g.stride.0,
+                padding: g.padding.0 as isize,
+                dilation: g.dilation.0,
+            },
+            columns: Axis {
+                input: g.width,
+                output: width,
+                kernel: g.kernel.1,
+                stride: g.stride.1,
+                padding: g.padding.1 as isize,
+                dilation: g.dilation.1,
+            },
             inputs: g.in_channels,
             outputs: g.out_channels,
             n,
@@ -81,7 +94,8 @@ impl Plan {
             output: a.input,
             kernel: a.kernel,
             stride: 1,
-            padding: a.kernel as isize - 1 - a.padding,
+            padding: (a.kernel.saturating_sub(1) * a.dilation) as isize - a.padding,
+            dilation: a.dilation,
         };
         Self {
             rows: turn(forward.rows),
@@ -137,7 +151,8 @@ impl Plan {
         for row in 0..self.rows.kernel {
             for column in 0..self.columns.kernel {
                 for channel in 0..self.inputs {
-                    let place = (channel * self.rows.input + row) * self.columns.input + column;
+                    let (r, q) = (row * self.rows.dilation, column * self.columns.dilation);
+                    let place = (channel * self.rows.input + r) * self.columns.input + q;
                     let weight = (channel * self.rows.kernel + row) * self.columns.kernel + column;
                     scratch.offsets.push(place * self.n);
                     scratch.weights.push(weight);

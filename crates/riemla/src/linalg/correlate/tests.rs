@@ -22,7 +22,8 @@ fn for_each_product(g: &Geometry, mut visit: impl FnMut(usize, usize, usize)) {
         for c in 0..g.in_channels {
             for (r, q) in (0..out_h).flat_map(|r| (0..out_w).map(move |q| (r, q))) {
                 for (i, j) in (0..kh).flat_map(|i| (0..kw).map(move |j| (i, j))) {
-                    let (row, column) = (r * g.stride.0 + i, q * g.stride.1 + j);
+                    let row = r * g.stride.0 + i * g.dilation.0;
+                    let column = q * g.stride.1 + j * g.dilation.1;
                     let inside = |v: usize, p: usize, size: usize| v >= p && v < size + p;
                     if inside(row, g.padding.0, g.height) && inside(column, g.padding.1, g.width) {
                         let (row, column) = (row - g.padding.0, column - g.padding.1);
@@ -46,13 +47,19 @@ fn geometries() -> impl Strategy<Value = (Geometry, usize)> {
     let channels = (1..=9_usize, 1..=9_usize);
     let shape = ((1..=5_usize, 1..=5_usize), (1..=3_usize, 1..=3_usize), (0..=3_usize, 0..=3_usize));
     let n = prop_oneof![0..=9_usize, Just(16), Just(19), Just(33)];
-    (channels, 0..=6_usize, 0..=6_usize, shape, n).prop_map(|(channels, more_h, more_w, shape, n)| {
-        let (kernel, stride, padding) = shape;
-        let (in_channels, out_channels) = channels;
-        let size = |kernel: usize, padding: usize, more| kernel.saturating_sub(2 * padding).max(1) + more;
-        let (height, width) = (size(kernel.0, padding.0, more_h), size(kernel.1, padding.1, more_w));
-        (Geometry { in_channels, out_channels, height, width, kernel, stride, padding }, n)
-    })
+    let dilation = prop_oneof![Just((1, 1)), (1..=3_usize, 1..=3_usize)];
+    (channels, (0..=6_usize, 0..=6_usize), shape, dilation, n).prop_map(
+        |(channels, more, shape, dilation, n)| {
+            let (kernel, stride, padding) = shape;
+            let (in_channels, out_channels) = channels;
+            let size = |kernel: usize, padding: usize, dilation: usize, more| {
+                ((kernel - 1) * dilation + 1).saturating_sub(2 * padding).max(1) + more
+            };
+            let height = size(kernel.0, padding.0, dilation.0, more.0);
+            let width = size(kernel.1, padding.1, dilation.1, more.1);
+            (Geometry { in_channels, out_channels, height, width, kernel, stride, padding, dilation }, n)
+        },
+    )
 }
 
 /// One problem with random numbers and everything computed by the definition.
@@ -132,6 +139,7 @@ fn portable_twin_agrees() {
         kernel: (5, 3),
         stride: (1, 1),
         padding: (2, 0),
+        dilation: (1, 1),
     };
     let n = 10;
     let case = Case::new(&g, n);
@@ -155,6 +163,7 @@ fn kernel_larger_than_input_gives_no_output() {
         kernel: (3, 3),
         stride: (1, 2),
         padding: (0, 0),
+        dilation: (1, 1),
     };
     assert_eq!(g.output_size(), (0, 4));
     let mut scratch = Scratch::default();
@@ -175,6 +184,7 @@ fn orientation_is_that_of_pytorch() {
         kernel: (2, 2),
         stride: (1, 1),
         padding: (0, 0),
+        dilation: (1, 1),
     };
     let mut y = [0.0; 2];
     let (x, w) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 10.0, 100.0, 1000.0]);

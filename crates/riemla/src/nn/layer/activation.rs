@@ -1,127 +1,75 @@
 //! Elementwise activations with first and second derivatives.
 
+mod names;
+mod rules;
+
 use serde::{Deserialize, Serialize};
 
+use self::rules::{Elu, Gelu, GeluTanh, LeakyRelu, Relu, Rule, Sigmoid, Silu, Softplus, Tanh};
 use super::{At, Layer, Shape};
 use crate::linalg::elementwise;
 use crate::linalg::simd::{Kernel, dispatch};
+use crate::{Error, Result};
 
 /// The elementwise functions, by PyTorch's names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+///
+/// In files and on the command line they are words, with the parameter in brackets where it is not
+/// PyTorch's default: `tanh`, `softplus`, `softplus(2)`, `leaky-relu(0.2)`, `elu(0.5)`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Activation {
     /// Hyperbolic tangent.
     Tanh,
     /// 1/(1 + e⁻ᶻ).
     Sigmoid,
-    /// log(1 + eᶻ).
-    Softplus,
-    /// z·Φ(z), Φ the normal distribution function (the exact form, not the tanh one).
+    /// log(1 + exp(βz))/β; [`Activation::SOFTPLUS`] has β = 1.
+    Softplus {
+        /// β, above 0.
+        beta: f64,
+    },
+    /// z·Φ(z), Φ the normal distribution function (the exact form).
     Gelu,
+    /// GELU with tanh(√(2/π)·(z + 0.044715·z³)) for 2Φ(z) − 1.
+    GeluTanh,
     /// z·sigmoid(z).
     Silu,
     /// max(z, 0). Its derivative jumps at 0.
     Relu,
+    /// z above 0, slope·z below. Its derivative jumps at 0.
+    LeakyRelu {
+        /// Derivative below 0.
+        slope: f64,
+    },
+    /// z above 0, α(eᶻ − 1) below. Its derivative jumps at 0 unless α is 1.
+    Elu {
+        /// α: the function goes to −α.
+        alpha: f64,
+    },
 }
 
-/// φ' and φ'' of one activation from the input z and the output y = φ(z).
-trait Rule {
-    fn first(z: f64, y: f64) -> f64;
-    fn second(z: f64, y: f64) -> f64;
-}
+impl Activation {
+    /// log(1 + eᶻ).
+    pub const SOFTPLUS: Self = Self::Softplus { beta: 1.0 };
 
-fn sigmoid(z: f64) -> f64 {
-    if z >= 0.0 {
-        1.0 / (1.0 + (-z).exp())
-    } else {
-        let e = z.exp();
-        e / (1.0 + e)
+    /// Whether the derivative is continuous.
+    fn is_smooth(self) -> bool {
+        match self {
+            Self::Relu => false,
+            Self::LeakyRelu { slope: parameter } | Self::Elu { alpha: parameter } => parameter == 1.0,
+            _ => true,
+        }
     }
-}
 
-fn softplus(z: f64) -> f64 {
-    z.max(0.0) + (-z.abs()).exp().ln_1p()
-}
-
-/// Normal density and distribution function.
-fn normal(z: f64) -> (f64, f64) {
-    let density = (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
-    (density, 0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2))
-}
-
-struct Tanh;
-impl Rule for Tanh {
-    #[inline(always)]
-    fn first(_z: f64, y: f64) -> f64 {
-        1.0 - y * y
-    }
-    #[inline(always)]
-    fn second(_z: f64, y: f64) -> f64 {
-        -2.0 * y * (1.0 - y * y)
-    }
-}
-
-struct Sigmoid;
-impl Rule for Sigmoid {
-    #[inline(always)]
-    fn first(_z: f64, y: f64) -> f64 {
-        y * (1.0 - y)
-    }
-    #[inline(always)]
-    fn second(_z: f64, y: f64) -> f64 {
-        y * (1.0 - y) * (1.0 - 2.0 * y)
-    }
-}
-
-struct Softplus;
-impl Rule for Softplus {
-    #[inline(always)]
-    fn first(z: f64, _y: f64) -> f64 {
-        sigmoid(z)
-    }
-    #[inline(always)]
-    fn second(z: f64, _y: f64) -> f64 {
-        let s = sigmoid(z);
-        s * (1.0 - s)
-    }
-}
-
-struct Gelu;
-impl Rule for Gelu {
-    #[inline(always)]
-    fn first(z: f64, _y: f64) -> f64 {
-        let (density, distribution) = normal(z);
-        distribution + z * density
-    }
-    #[inline(always)]
-    fn second(z: f64, _y: f64) -> f64 {
-        (2.0 - z * z) * normal(z).0
-    }
-}
-
-struct Silu;
-impl Rule for Silu {
-    #[inline(always)]
-    fn first(z: f64, _y: f64) -> f64 {
-        let s = sigmoid(z);
-        s * (1.0 + z * (1.0 - s))
-    }
-    #[inline(always)]
-    fn second(z: f64, _y: f64) -> f64 {
-        let s = sigmoid(z);
-        s * (1.0 - s) * (2.0 + z * (1.0 - 2.0 * s))
-    }
-}
-
-struct Relu;
-impl Rule for Relu {
-    #[inline(always)]
-    fn first(z: f64, _y: f64) -> f64 {
-        if z > 0.0 { 1.0 } else { 0.0 }
-    }
-    #[inline(always)]
-    fn second(_z: f64, _y: f64) -> f64 {
-        0.0
+    fn check(self) -> Result<()> {
+        match self {
+            Self::Softplus { beta } => crate::error::check_positive("beta of softplus", beta),
+            Self::LeakyRelu { slope: parameter } | Self::Elu { alpha: parameter }
+                if !parameter.is_finite() =>
+            {
+                Err(Error::range("parameter of an activation", parameter, "a finite number"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -131,7 +79,7 @@ struct Pass<'a, R> {
     linear: Option<&'a [f64]>,
     quadratic: Option<(f64, &'a [f64], &'a [f64])>,
     out: &'a mut [f64],
-    rule: std::marker::PhantomData<R>,
+    rule: R,
 }
 
 impl<R: Rule> Kernel for Pass<'_, R> {
@@ -144,13 +92,13 @@ impl<R: Rule> Kernel for Pass<'_, R> {
             None => out.fill(0.0),
             Some(a) => {
                 for (((o, &z), &y), &a) in out.iter_mut().zip(z).zip(y).zip(a) {
-                    *o = R::first(z, y) * a;
+                    *o = self.rule.first(z, y) * a;
                 }
             }
         }
         if let Some((c, b, d)) = self.quadratic {
             for ((((o, &z), &y), &b), &d) in out.iter_mut().zip(z).zip(y).zip(b).zip(d) {
-                *o += c * R::second(z, y) * b * d;
+                *o += c * self.rule.second(z, y) * b * d;
             }
         }
     }
@@ -165,8 +113,9 @@ pub struct ActivationLayer {
 
 impl ActivationLayer {
     /// `function` on inputs of the given shape.
-    pub fn new(function: Activation, shape: Shape) -> Self {
-        Self { function, shape }
+    pub fn new(function: Activation, shape: Shape) -> Result<Self> {
+        function.check()?;
+        Ok(Self { function, shape })
     }
 
     fn pass(
@@ -177,20 +126,24 @@ impl ActivationLayer {
         out: &mut [f64],
     ) {
         fn run<R: Rule>(
+            rule: R,
             at: At<'_>,
             linear: Option<&[f64]>,
             quadratic: Option<(f64, &[f64], &[f64])>,
             out: &mut [f64],
         ) {
-            dispatch(Pass::<R> { at, linear, quadratic, out, rule: std::marker::PhantomData });
+            dispatch(Pass { at, linear, quadratic, out, rule });
         }
         match self.function {
-            Activation::Tanh => run::<Tanh>(at, linear, quadratic, out),
-            Activation::Sigmoid => run::<Sigmoid>(at, linear, quadratic, out),
-            Activation::Softplus => run::<Softplus>(at, linear, quadratic, out),
-            Activation::Gelu => run::<Gelu>(at, linear, quadratic, out),
-            Activation::Silu => run::<Silu>(at, linear, quadratic, out),
-            Activation::Relu => run::<Relu>(at, linear, quadratic, out),
+            Activation::Tanh => run(Tanh, at, linear, quadratic, out),
+            Activation::Sigmoid => run(Sigmoid, at, linear, quadratic, out),
+            Activation::Softplus { beta } => run(Softplus { beta }, at, linear, quadratic, out),
+            Activation::Gelu => run(Gelu, at, linear, quadratic, out),
+            Activation::GeluTanh => run(GeluTanh, at, linear, quadratic, out),
+            Activation::Silu => run(Silu, at, linear, quadratic, out),
+            Activation::Relu => run(Relu, at, linear, quadratic, out),
+            Activation::LeakyRelu { slope } => run(LeakyRelu { slope }, at, linear, quadratic, out),
+            Activation::Elu { alpha } => run(Elu { alpha }, at, linear, quadratic, out),
         }
     }
 }
@@ -207,18 +160,21 @@ impl Layer for ActivationLayer {
     }
 
     fn is_smooth(&self) -> bool {
-        self.function != Activation::Relu
+        self.function.is_smooth()
     }
 
     fn forward(&self, _n: usize, _params: &[f64], x: &[f64], y: &mut [f64]) {
         match self.function {
             Activation::Tanh => elementwise::tanh(x, y),
             Activation::Sigmoid => elementwise::sigmoid(x, y),
-            Activation::Softplus => map(x, y, softplus),
-            Activation::Gelu => map(x, y, |z| z * normal(z).1),
-            Activation::Silu => map(x, y, |z| z * sigmoid(z)),
+            Activation::Softplus { beta } => map(x, y, |z| rules::softplus(beta * z) / beta),
+            Activation::Gelu => map(x, y, |z| z * rules::normal(z).1),
+            Activation::GeluTanh => map(x, y, |z| 0.5 * z * (1.0 + rules::gelu_tanh(z).0)),
+            Activation::Silu => map(x, y, |z| z * rules::sigmoid(z)),
             // Written so that NaN stays NaN: `max` would turn it into 0.
             Activation::Relu => map(x, y, |z| if z <= 0.0 { 0.0 } else { z }),
+            Activation::LeakyRelu { slope } => map(x, y, |z| if z > 0.0 { z } else { slope * z }),
+            Activation::Elu { alpha } => map(x, y, |z| if z > 0.0 { z } else { alpha * z.exp_m1() }),
         }
     }
 

@@ -1,6 +1,6 @@
-//! What linear and convolution layers share: a map linear in weights and in the input, plus a bias.
+//! What linear, convolution and scale layers share: a map linear in weights and in the input, plus a bias.
 
-use super::{At, Layer, Shape};
+use super::{At, Layer, Patch, Positions, Shape};
 use crate::linalg::vector::sum;
 
 /// y = W·x + b, where W·x is linear in both, and b is one number per channel of the output.
@@ -38,8 +38,18 @@ pub(super) trait Affine: Send + Sync + std::fmt::Debug {
     /// The same for each sample on its own: weight k of sample i goes to `out[k*n + i]`.
     fn weight_gradients(&self, n: usize, x: &[f64], u: &[f64], out: &mut [f64]);
 
-    /// The inputs that the output at `place` depends on, see [`Layer::patch`].
-    fn inputs_at(&self, n: usize, x: &[f64], place: usize, out: &mut [f64]);
+    /// The inputs that an output depends on, see [`Layer::patch`]; only called where there are groups.
+    fn inputs_at(&self, _n: usize, _x: &[f64], _patch: Patch, _out: &mut [f64]) {}
+
+    /// Groups of channels with inputs of their own; none if the weights should not be seen as matrices.
+    fn groups(&self) -> Option<usize> {
+        Some(1)
+    }
+
+    /// What the parameters are before training, if that is not random.
+    fn start(&self) -> Option<Vec<f64>> {
+        None
+    }
 
     /// Number of weights, the bias not counted.
     fn weight_count(&self) -> usize {
@@ -159,11 +169,15 @@ impl<A: Affine> Layer for A {
         }
     }
 
-    fn positions(&self) -> Option<usize> {
-        Some(self.places())
+    fn positions(&self) -> Option<Positions> {
+        self.groups().map(|groups| Positions { count: self.places(), groups })
     }
 
-    fn patch(&self, n: usize, x: &[f64], position: usize, out: &mut [f64]) {
-        self.inputs_at(n, x, position, out);
+    fn patch(&self, n: usize, x: &[f64], patch: Patch, out: &mut [f64]) {
+        self.inputs_at(n, x, patch, out);
+    }
+
+    fn start(&self) -> Option<Vec<f64>> {
+        Affine::start(self)
     }
 }

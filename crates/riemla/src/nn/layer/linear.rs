@@ -1,7 +1,7 @@
 //! The linear layer y = xWᵀ + b, W of shape (outputs, inputs).
 
-use super::Shape;
 use super::affine::Affine;
+use super::{Patch, Shape};
 use crate::linalg::dense::{View, add_product, view, view_mut};
 use crate::{Error, Result};
 
@@ -88,7 +88,7 @@ impl Affine for Linear {
         }
     }
 
-    fn inputs_at(&self, _n: usize, x: &[f64], _place: usize, out: &mut [f64]) {
+    fn inputs_at(&self, _n: usize, x: &[f64], _patch: Patch, out: &mut [f64]) {
         out.copy_from_slice(x);
     }
 }

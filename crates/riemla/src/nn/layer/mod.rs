@@ -5,13 +5,17 @@ mod affine;
 mod conv2d;
 mod identity;
 mod linear;
+mod normalize;
 mod pool;
+mod scale;
 
 pub use activation::{Activation, ActivationLayer};
-pub use conv2d::Conv2d;
+pub use conv2d::{Conv2d, Conv2dSettings};
 pub use identity::Identity;
 pub use linear::Linear;
+pub use normalize::LayerNorm;
 pub use pool::{AveragePool, MaxPool};
+pub use scale::Scale;
 
 use super::spec::{LayerSpec, Shape};
 use crate::Result;
@@ -49,7 +53,7 @@ pub trait Layer: Send + Sync + std::fmt::Debug {
         0
     }
 
-    /// Whether the layer is twice continuously differentiable.
+    /// Whether the derivative of the layer is continuous.
     fn is_smooth(&self) -> bool {
         true
     }
@@ -91,28 +95,56 @@ pub trait Layer: Send + Sync + std::fmt::Debug {
     /// `out[k*n + i]`.
     fn per_sample_gradient(&self, _at: At<'_>, _y_adjoint: &[f64], _out: &mut [f64]) {}
 
-    /// Number of positions at which one linear map is applied, for layers that do just that: at
-    /// each position t they compute y_t = W·p_t + b from a patch p_t of the input, with W the
-    /// first parameter tensor, row by row, and b the second, if any. None for other layers.
-    fn positions(&self) -> Option<usize> {
+    /// Where linear maps are applied, for layers that do just that: at each position t and for each
+    /// group they compute y_t = W·p_t + b from a patch p_t of the input, with W the group's rows of the
+    /// first parameter tensor, and b of the second, if any. None for other layers.
+    fn positions(&self) -> Option<Positions> {
         None
     }
 
-    /// Writes patch number `position` of every sample, [`Layer::fan_in`] × n.
-    fn patch(&self, _n: usize, _x: &[f64], _position: usize, _out: &mut [f64]) {}
+    /// Writes a patch of every sample, [`Layer::fan_in`] × n.
+    fn patch(&self, _n: usize, _x: &[f64], _patch: Patch, _out: &mut [f64]) {}
+
+    /// What the parameters are before training, if that is not random.
+    fn start(&self) -> Option<Vec<f64>> {
+        None
+    }
 }
 
-/// Builds the layer that `spec` describes for inputs of the given shape.
-pub(super) fn build(spec: &LayerSpec, input: Shape) -> Result<Box<dyn Layer>> {
-    Ok(match *spec {
+/// How often a layer applies its linear maps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Positions {
+    /// Positions of each map.
+    pub count: usize,
+    /// Maps, each with its share of the outputs.
+    pub groups: usize,
+}
+
+/// Which part of a layer's input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patch {
+    /// The linear map.
+    pub group: usize,
+    /// Where it is applied.
+    pub position: usize,
+}
+
+/// Builds the layer that `spec` describes for inputs of the given shape; none for sums of branches, which
+/// are no single layer.
+pub(super) fn build(spec: &LayerSpec, input: Shape) -> Result<Option<Box<dyn Layer>>> {
+    Ok(Some(match *spec {
         LayerSpec::Linear { outputs, bias } => Box::new(Linear::new(input, outputs, bias)?),
-        LayerSpec::Conv2d { channels, kernel, stride, padding, bias } => {
-            Box::new(Conv2d::new(input, channels, kernel, stride, padding, bias)?)
+        LayerSpec::Conv2d { channels, kernel, stride, padding, dilation, groups, bias } => {
+            let settings = Conv2dSettings { channels, kernel, stride, padding, dilation, groups, bias };
+            Box::new(Conv2d::new(input, settings)?)
         }
         LayerSpec::AveragePool { kernel, stride } => Box::new(AveragePool::new(input, kernel, stride)?),
         LayerSpec::MaxPool { kernel, stride } => Box::new(MaxPool::new(input, kernel, stride)?),
+        LayerSpec::LayerNorm { epsilon, affine } => Box::new(LayerNorm::new(input, epsilon, affine)?),
+        LayerSpec::Scale { bias } => Box::new(Scale::new(input, bias)),
         LayerSpec::Flatten => Box::new(Identity::flatten(input)),
         LayerSpec::Identity => Box::new(Identity::new(input)),
-        LayerSpec::Activation { function } => Box::new(ActivationLayer::new(function, input)),
-    })
+        LayerSpec::Activation { function } => Box::new(ActivationLayer::new(function, input)?),
+        LayerSpec::Residual { .. } => return Ok(None),
+    }))
 }

@@ -11,15 +11,16 @@ impl OutputLoss for Bernoulli {
         _n: usize,
         f: &[f64],
         targets: &BlockTargets,
+        weights: &[f64],
         residual: &mut [f64],
         _scratch: &mut [f64],
     ) -> f64 {
         sigmoid(f, residual);
         let mut total = 0.0;
         if let BlockTargets::Classes(labels) = targets {
-            for ((r, &f), &label) in residual.iter_mut().zip(f).zip(labels) {
-                let y = label as f64;
-                total += f.max(0.0) - y * f + (-f.abs()).exp().ln_1p();
+            for (i, ((r, &f), &label)) in residual.iter_mut().zip(f).zip(labels).enumerate() {
+                let (y, weight) = (label as f64, weights.get(i).copied().unwrap_or(1.0));
+                total += weight * (f.max(0.0) - y * f + (-f.abs()).exp().ln_1p());
                 *r -= y;
             }
         }

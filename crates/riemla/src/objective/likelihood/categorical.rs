@@ -2,7 +2,7 @@
 
 use super::{BlockTargets, OutputLoss};
 use crate::linalg::elementwise::softmax_rows;
-use crate::linalg::vector::sum;
+use crate::linalg::vector::{dot, sum};
 
 pub(super) struct Categorical;
 
@@ -12,15 +12,17 @@ impl OutputLoss for Categorical {
         n: usize,
         f: &[f64],
         targets: &BlockTargets,
+        weights: &[f64],
         residual: &mut [f64],
         scratch: &mut [f64],
     ) -> f64 {
         let log_normalizer = &mut scratch[..n];
         softmax_rows(f, n, f.len() / n, residual, log_normalizer);
-        let mut total = sum(log_normalizer);
+        let mut total = if weights.is_empty() { sum(log_normalizer) } else { dot(weights, log_normalizer) };
         if let BlockTargets::Classes(labels) = targets {
             for (i, &label) in labels.iter().enumerate() {
-                total -= f[label * n + i];
+                let weight = weights.get(i).copied().unwrap_or(1.0);
+                total -= weight * f[label * n + i];
                 residual[label * n + i] -= 1.0;
             }
         }

@@ -10,17 +10,18 @@ pub(super) struct Gaussian {
 impl OutputLoss for Gaussian {
     fn loss(
         &self,
-        _n: usize,
+        n: usize,
         f: &[f64],
         targets: &BlockTargets,
+        weights: &[f64],
         residual: &mut [f64],
         _scratch: &mut [f64],
     ) -> f64 {
         let mut total = 0.0;
         if let BlockTargets::Values(values) = targets {
-            for ((r, f), y) in residual.iter_mut().zip(f).zip(values) {
+            for (i, ((r, f), y)) in residual.iter_mut().zip(f).zip(values).enumerate() {
                 let e = f - y;
-                total += e * e;
+                total += if weights.is_empty() { e * e } else { weights[i % n] * (e * e) };
                 *r = self.precision * e;
             }
         }

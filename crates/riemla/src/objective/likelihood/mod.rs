@@ -25,12 +25,14 @@ pub enum BlockTargets {
 /// Λ is its Hessian in the outputs, block diagonal over samples. `scratch` has room for
 /// (outputs + 1) × n numbers. Law: `testing/likelihoods.rs`.
 pub trait OutputLoss: Send + Sync {
-    /// Returns the loss and writes ∂loss/∂f.
+    /// Returns the loss, each sample counted with its weight (once if there are none), and writes ∂loss/∂f without
+    /// the weights.
     fn loss(
         &self,
         n: usize,
         f: &[f64],
         targets: &BlockTargets,
+        weights: &[f64],
         residual: &mut [f64],
         scratch: &mut [f64],
     ) -> f64;
@@ -142,12 +144,13 @@ impl Likelihood {
         }
     }
 
-    /// What must be added to the loss of `n` samples to get −log p(y | f).
-    pub fn normalizer(&self, n: usize, outputs: usize) -> f64 {
+    /// What must be added to the loss of so many targets (samples × outputs, or the sum of their weights) to get
+    /// −log p(y | f).
+    pub fn normalizer(&self, targets: f64) -> f64 {
         match self {
             Likelihood::Gaussian { sigma_noise } => {
                 let variance = sigma_noise * sigma_noise;
-                0.5 * (n * outputs) as f64 * (2.0 * std::f64::consts::PI * variance).ln()
+                0.5 * targets * (2.0 * std::f64::consts::PI * variance).ln()
             }
             _ => 0.0,
         }

@@ -10,9 +10,10 @@ use super::super::{Experiment, ResultRow, RunRecord};
 use riemla_workflow::report::Section;
 
 const INTRO: &str = "\
-Lines go through given strengths a; marks are the strengths that rules found. All settings share the trained \
-weights and the tangent vectors. For a to 0 the draws are those of la and lin-la. A virial ratio of 1 is that \
-of exact draws; the score looks at predictions only and may prefer draws that are too narrow or too wide.";
+Lines connect fixed strengths a; marks are the strengths found by rules. All settings share the trained \
+weights and the tangent vectors. As a goes to 0, the draws become those of la and lin-la. Exact draws have \
+a virial ratio of 1; the score measures predictions only and may prefer draws that are too narrow or too \
+wide.";
 
 /// The section of an experiment with settings of its own.
 pub fn section(experiment: &Experiment, rows: &[ResultRow], records: &[RunRecord]) -> Section {

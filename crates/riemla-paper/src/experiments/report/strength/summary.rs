@@ -89,7 +89,7 @@ pub fn table(verdicts: &[Verdict], places: usize) -> Table {
     let columns = [
         "wins",
         "NLL above the lowest",
-        "at worst",
+        "worst case",
         "mean |ln virial ratio|",
         "gradients per draw",
         "search, in draws",
@@ -97,8 +97,8 @@ pub fn table(verdicts: &[Verdict], places: usize) -> Table {
     ];
     Table::new("setting", columns).rows(verdicts.iter().map(row)).caption(format!(
         "Over {places} posteriors (problem, prior, method) that have all settings. Wins: lowest test NLL \
-         among the settings that are no given number. Above the lowest: of all settings, given numbers \
-         too. Gradients: geometric mean. Converged: searches that met their condition."
+         among the rules. NLL above the lowest: of all settings, fixed strengths included. Gradients: \
+         geometric mean. Converged: searches that met their condition."
     ))
 }
 
@@ -113,8 +113,8 @@ pub fn words(verdicts: &[Verdict], places: usize) -> String {
         return String::new();
     };
     format!(
-        "Lowest test NLL most often: {} ({} of {places}). Lowest on average: {} ({:+.3} above the lowest of all \
-         settings). Least bad at its worst: {} ({:+.3}). Virial ratio closest to 1: {}.",
+        "Lowest test NLL most often: {} ({} of {places}). Lowest on average: {} ({:+.3} above the lowest \
+         of all settings). Smallest worst case: {} ({:+.3}). Virial ratio closest to 1: {}.",
         wins.setting, wins.wins, mean.setting, mean.excess.0, worst.setting, worst.worst, virial.setting
     )
 }
@@ -135,7 +135,7 @@ pub fn winners(lines: &[Line]) -> Table {
         }));
         (place.name(), cells)
     };
-    let mut columns = vec!["best rule".to_string(), "best given strength".into()];
+    let mut columns = vec!["best rule".to_string(), "best fixed strength".into()];
     columns.extend(others.iter().map(|setting| setting.name()));
     Table::new("posterior", columns).rows(places(lines).iter().map(row)).caption("Test NLL by rule.")
 }
@@ -157,7 +157,7 @@ pub fn details(lines: &[Line]) -> Table {
     let rules = lines.iter().filter(|line| others.contains(&line.setting));
     let columns = ["strength", "NLL", "virial ratio", "gradients per draw", "search, in draws"];
     Table::new("posterior and rule", columns).rows(rules.map(row)).caption(
-        "Means over seeds. The search is given in draws: its gradients divided by those of a draw at \
+        "Means over seeds. The cost of the search is in draws: its gradients divided by those of a draw at \
          the strength it found.",
     )
 }

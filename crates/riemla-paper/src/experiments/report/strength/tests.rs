@@ -56,7 +56,7 @@ fn verdicts_count_only_what_has_all_settings() {
     assert_eq!((verdicts[0].converged, verdicts[2].search), ((2, 4), None));
     let said = words(&verdicts, places.len());
     assert!(said.contains("Lowest on average: virial (+0.025"), "{said}");
-    assert!(said.contains("Least bad at its worst: loss-rise (+0.040)"), "{said}");
+    assert!(said.contains("Smallest worst case: loss-rise (+0.040)"), "{said}");
     let table = table(&verdicts, 2);
     assert_eq!(table.named_rows()[2].1[0], "–".into(), "a given number does not compete");
 }
