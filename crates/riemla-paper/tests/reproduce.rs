@@ -231,6 +231,55 @@ fn a_study_of_settings_reports_which_rule_wins() {
     assert!(content(&out) == first, "nothing was left to do");
 }
 
+/// The searched prior has weights of its own, and a larger evidence than the paper's.
+#[test]
+fn a_study_of_priors_reports_what_remains_of_the_lead() {
+    let scratch = Scratch::new("prior");
+    let (file, out) = (scratch.0.join("study.toml"), scratch.0.join("out"));
+    let text_of_file = r#"
+name = "study"
+title = "Priors"
+about = "The pinwheel."
+takes = { time = "seconds", memory = "little" }
+seeds = 1
+samples = 3
+methods = ["map", "lin-la", "riem-la"]
+priors = ["optimized", "searched"]
+settings = ["calibrated"]
+uses = ["pinwheel"]
+quick = { seeds = 1, samples = 3, epochs = 500, rows = 60 }
+"#;
+    fs::write(&file, text_of_file).expect("writes");
+    let study = |more: &[&str]| {
+        let mut command = riemla(&["reproduce", "--quick", "--quiet"]);
+        command.arg(&file).arg("--out").arg(&out).args(more);
+        output(command)
+    };
+    let done = study(&[]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let first = content(&out);
+    let records: Vec<serde_json::Value> = text(&first["runs.jsonl"])
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a record"))
+        .collect();
+    let evidence = |prior: &str| {
+        let record = records.iter().find(|r| r["prior"] == prior && r["method"] == "map").expect("a record");
+        let model = &record["model"];
+        assert!(prior == "optimized" || model["gradient_norm"].as_f64().expect("a number") < 1e-4, "{model}");
+        model["log_marginal_likelihood"].as_f64().expect("a number")
+    };
+    assert!(evidence("searched") > evidence("optimized") - 1.0, "{records:?}");
+    let page = text(&first["prior.md"]);
+    for part in ["pinwheel, optimized", "pinwheel, searched", "over lin-la, searched"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!first.contains_key("strength.md"), "no study of settings");
+    assert!(text(&first["results.csv"]).lines().any(|l| l.starts_with("study,pinwheel,pinwheel,searched")));
+    let again = study(&["--resume"]);
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    assert!(content(&out) == first, "nothing was left to do");
+}
+
 #[test]
 fn lists_and_mistakes() {
     let list = output(riemla(&["reproduce", "list"]));
