@@ -2,8 +2,9 @@
 
 use riemla::nn::{LayerSpec, Shape};
 
-use super::chain::{Built, Chain, Data, Part, dims, in_memory_order};
+use super::chain::{Built, Chain, Data, Part, dims};
 use super::constant::Constant;
+use super::dense::in_memory_order;
 use super::function::{Binary, Found, find};
 use super::layout::{self, Axis};
 use super::{Problem, Result};

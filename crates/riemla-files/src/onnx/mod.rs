@@ -13,6 +13,7 @@ mod attributes;
 mod branches;
 mod chain;
 mod constant;
+mod dense;
 mod external;
 mod function;
 mod graph;

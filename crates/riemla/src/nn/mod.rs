@@ -6,6 +6,7 @@
 //! derivative, its tangent (for Hessian-vector products) and per-sample gradients.
 
 mod batch;
+mod buffers;
 mod graph;
 mod layer;
 mod network;
@@ -13,8 +14,9 @@ mod passes;
 mod spec;
 
 pub use batch::{pack, unpack};
+pub use buffers::{Adjoint, Trace};
 pub use layer::Activation;
 pub(crate) use layer::{At, Layer, Patch, Positions};
 pub use network::{Network, Parameter};
-pub use passes::{Adjoint, Adjoints, Along, Trace};
+pub use passes::{Adjoints, Along};
 pub use spec::{LayerSpec, NetworkSpec, Shape};
