@@ -36,7 +36,7 @@ pub use open::{CsvOptions, Format, ReadOptions, Source};
 pub use ours::Kind;
 pub use output::{Existing, InUse, OutputDirectory, OutputFile};
 pub use posterior::SavedPosterior;
-pub use samples::{RunConfig, RunInfo, SampleStore};
+pub use samples::{RunConfig, RunInfo, SampleStore, Shard};
 pub use spec::{ModelSpec, read_model_spec};
 pub use state_dict::{ImportedWeights, import_state_dict, write_state_dict};
 pub use table::{ColumnKinds, CsvReader, Table, read_table};

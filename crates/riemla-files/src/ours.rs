@@ -10,7 +10,7 @@ use crate::atomic::TEMPORARY_PREFIX;
 use crate::data::DATA_FILE;
 use crate::model::{MODEL_FILE, WEIGHTS_FILE};
 use crate::posterior::{POSTERIOR_FILE, TENSORS_FILE};
-use crate::samples::{SAMPLES_FILE, SAMPLES_LINES_FILE, SAMPLES_TENSORS_FILE};
+use crate::samples::{SAMPLES_FILE, SAMPLES_LINES_FILE, SAMPLES_TENSORS_FILE, Shard, shard_logs};
 use crate::{Error, Result};
 
 /// Where the sets of draws are in a posterior directory.
@@ -88,7 +88,7 @@ impl Contents {
             for entry in fs::read_dir(set.path())? {
                 let entry = entry?;
                 let name = entry.file_name().to_string_lossy().into_owned();
-                let known = SET.contains(&name.as_str());
+                let known = SET.contains(&name.as_str()) || Shard::of_log(&name).is_some();
                 self.file(&entry, format!("{SAMPLES_DIRECTORY}/{set_name}/{name}"), known)?;
             }
             self.ours.push(set.path());
@@ -120,7 +120,7 @@ impl Contents {
 /// An error if files with the names of a set of draws are in a directory where riemla made none.
 pub fn check_set(directory: &Path) -> Result<()> {
     let there = |name: &&str| directory.join(name).symlink_metadata().is_ok();
-    if [LOG_FILE, SAMPLES_FILE].iter().any(there) {
+    if [LOG_FILE, SAMPLES_FILE].iter().any(there) || !shard_logs(directory)?.is_empty() {
         return Ok(());
     }
     match SET.iter().find(|name| there(name)) {

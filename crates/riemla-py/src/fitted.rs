@@ -224,7 +224,8 @@ impl Fitted {
         watcher: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let run_config: RunConfig = settings::read("settings of the method", config)?;
-        let config = SampleConfig { run: run_config, samples, seed, seconds, name, data: None, most_weights };
+        let config =
+            SampleConfig { seconds, name, most_weights, ..SampleConfig::new(run_config, samples, seed) };
         let taken = run(py, &Caller { threads, watcher }, |stop, watch| match &store {
             Some(directory) => {
                 self.check_place(directory)?;

@@ -10,8 +10,8 @@ use riemla::Control;
 use riemla::curvature::{Gaussian, HessianSearch};
 use riemla::objective::Objective as _;
 use riemla::posterior::{Posterior, PosteriorConfig};
-use riemla_files::{Digest, Origin, RunConfig};
-use riemla_workflow::workflow::{MOST_WEIGHTS, SampleConfig, sample_model};
+use riemla_files::{Digest, Origin};
+use riemla_workflow::workflow::{SampleConfig, sample_model};
 
 use crate::arrays::{Numbers, flat, vector};
 use crate::errors::{library, workflow};
@@ -122,15 +122,7 @@ impl Function {
         watcher: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let posterior: PosteriorConfig = settings::read("settings of the posterior", config)?;
-        let config = SampleConfig {
-            run: RunConfig::Posterior(posterior.clone()),
-            samples,
-            seed,
-            seconds,
-            name: None,
-            data: None,
-            most_weights: MOST_WEIGHTS,
-        };
+        let config = SampleConfig { seconds, ..SampleConfig::new(posterior.clone(), samples, seed) };
         let model = Arc::new(self.callable(py));
         let taken = run(py, &Caller { threads, watcher }, |stop, watch| {
             let origin = store.is_some().then(|| self.origin(&model)).transpose()?;

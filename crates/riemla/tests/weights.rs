@@ -88,12 +88,11 @@ fn curvatures_and_evidence_are_those_of_repeated_samples() {
     for (weighted, repeated, theta) in pairs() {
         let structures = [Structure::Full, Structure::Diagonal, Structure::Kronecker];
         let curvatures = [Curvature::Ggn, Curvature::EmpiricalFisher];
-        for (structure, curvature) in structures.into_iter().flat_map(|s| curvatures.map(|c| (s.clone(), c)))
-        {
+        for (structure, curvature) in structures.into_iter().flat_map(|s| curvatures.map(|c| (s, c))) {
             let name = format!("{:?}, {structure:?}, {curvature:?}", weighted.likelihood());
             let of = |loss: &NetworkLoss| {
                 let config = LaplaceConfig {
-                    structure: structure.clone(),
+                    structure,
                     curvature,
                     prior: PriorChoice::Keep,
                     ..LaplaceConfig::default()

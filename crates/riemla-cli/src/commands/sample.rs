@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use riemla::posterior::{BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
 use riemla::reference::Reference;
-use riemla_files::RunConfig;
+use riemla_files::{RunConfig, Shard};
 use riemla_workflow::method::MethodName;
 use riemla_workflow::report::aligned;
 use riemla_workflow::setting::Setting;
+use riemla_workflow::workflow::environment;
 use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken, sample};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
@@ -25,6 +26,7 @@ Examples:
   riemla sample posterior/ --method lin-riem-la --samples 30
   riemla sample posterior/ --batch 1000 --seconds 600      a new batch per draw, ten minutes at most
   riemla sample posterior/ --samples 200                   adds 100 draws to the first 100
+  mpirun -n 8 riemla sample posterior/ --shard auto        eight processes; then without --shard to merge
   riemla sample posterior/ --method nuts                   exact draws, for small networks
   riemla sample posterior/ --method ensemble -n 10         trains ten networks from new initial weights
 
@@ -76,6 +78,11 @@ pub struct Sample {
     /// preset's]
     #[arg(long, value_name = "NAME", conflicts_with = "preset")]
     pub metric: Option<MetricName>,
+
+    /// Take part K of N of the draws, one process each, in a log of its own (or "auto": by the variables of MPI, Slurm
+    /// and Kubernetes); a later run without --shard merges all parts and draws what is missing
+    #[arg(long, value_name = "K/N", value_parser = shard)]
+    pub shard: Option<ShardArgument>,
 
     /// Stop after SECONDS and keep the finished draws
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
@@ -132,9 +139,36 @@ pub enum MetricName {
 fn method(text: &str) -> Result<MethodName, String> {
     match text.parse() {
         Ok(MethodName::Map) => Err("map is a single point and needs no draws".into()),
-        Ok(method) if method != MethodName::MapTemperature && !method.batched() => Ok(method),
+        Ok(method) if method.posterior().is_some() && !method.batched() => Ok(method),
+        Ok(method) if Reference::named(method.name()).is_some() => Ok(method),
         _ => Err("must be riem-la, lin-riem-la, la, lin-la, nuts, swag or ensemble".into()),
     }
+}
+
+/// A part of the draws.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ShardArgument {
+    /// By the environment.
+    Auto,
+    /// As given.
+    Given(Shard),
+}
+
+fn shard(text: &str) -> Result<ShardArgument, String> {
+    if text == "auto" { Ok(ShardArgument::Auto) } else { text.parse().map(ShardArgument::Given) }
+}
+
+/// The shard of this process; chains are not divided.
+fn shard_of(arguments: &Sample) -> anyhow::Result<Option<Shard>> {
+    let found = match arguments.shard {
+        None => return Ok(None),
+        Some(ShardArgument::Given(shard)) => shard,
+        Some(ShardArgument::Auto) => environment::shard(|name| std::env::var(name).ok())?.0,
+    };
+    if arguments.method == MethodName::Nuts {
+        anyhow::bail!("the chains of nuts are not divided into shards: run them in one process");
+    }
+    Ok(Some(found))
 }
 
 /// Default number of draws: enough to judge chains, few trainings.
@@ -173,7 +207,7 @@ pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
     print(&if arguments.json { in_json(&sampled)? } else { in_words(&sampled.taken) })?;
     if !quiet {
         sampled.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-        eprintln!("{}", closing(&sampled));
+        eprintln!("{}", closing(&sampled, config.shard));
     }
     Ok(code(stop))
 }
@@ -213,6 +247,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
             ..arguments.reading.file(data)
         }),
         most_weights: arguments.reference.most_weights(),
+        shard: shard_of(arguments)?,
     })
 }
 
@@ -272,8 +307,15 @@ fn in_words(taken: &Taken) -> String {
     aligned(&rows)
 }
 
-fn closing(sampled: &Sampled) -> String {
+fn closing(sampled: &Sampled, shard: Option<Shard>) -> String {
     let taken = &sampled.taken;
+    if let Some(shard) = shard {
+        return format!(
+            "Shard {shard}: {} draws in {}. When all shards have ended, the same command without --shard merges them.",
+            taken.draws.len(),
+            shard.log_file(&sampled.directory).display()
+        );
+    }
     let missing = taken.asked.saturating_sub(taken.draws.len() as u64);
     let short = if missing == 0 {
         String::new()

@@ -3,6 +3,7 @@
 mod config;
 mod record;
 mod set;
+mod shards;
 mod store;
 
 pub use config::RunConfig;
@@ -10,4 +11,5 @@ pub use record::{DrawRecord, RunInfo};
 pub use set::{
     SAMPLES_FILE, SAMPLES_LINES_FILE, SAMPLES_TENSORS_FILE, SavedSamples, read_samples, write_samples,
 };
+pub use shards::{Shard, drawn_elsewhere, shard_logs};
 pub use store::{LogSummary, SampleStore, inspect_log};

@@ -231,6 +231,8 @@ pub struct LogSummary {
     pub run: RunInfo,
     /// Number of complete draws.
     pub draws: usize,
+    /// Their indices, ascending.
+    pub indices: Vec<u64>,
     /// Bytes of damaged records.
     pub damaged_bytes: u64,
 }
@@ -245,7 +247,8 @@ pub fn inspect_log(path: &Path) -> Result<LogSummary> {
     let mut store =
         SampleStore { path: path.into(), file, run, places: BTreeMap::new(), end: start, damaged: 0 };
     store.scan(start, length).map_err(Error::io(&text, action))?;
-    Ok(LogSummary { draws: store.len(), damaged_bytes: store.damaged, run: store.run })
+    let indices = store.places.keys().copied().collect();
+    Ok(LogSummary { draws: store.len(), indices, damaged_bytes: store.damaged, run: store.run })
 }
 
 /// Magic, length and checksum of the JSON, the JSON.

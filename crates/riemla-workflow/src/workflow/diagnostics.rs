@@ -8,7 +8,7 @@ use super::error::Result;
 use super::samplers::ChainSummary;
 
 /// What can be said about a set of draws.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Diagnosis {
     /// Numbers about all of them.
     pub summary: Summary,

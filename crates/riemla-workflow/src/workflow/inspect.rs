@@ -10,13 +10,15 @@ use riemla_files::samples::{SAMPLES_FILE, read_samples};
 use riemla_files::table::{Column, Values};
 use riemla_files::tensors::TensorFile;
 use riemla_files::{
-    Format, Model, ReadOptions, RunConfig, SavedPosterior, Source, import_onnx, read_model_spec, read_table,
+    Format, Model, ReadOptions, RunConfig, SavedPosterior, Shard, Source, import_onnx, read_model_spec,
+    read_table,
 };
 use serde_json::{Value, json};
 
 use super::draws::set_names;
 use super::error::{Result, WorkflowError};
 use super::memory;
+use super::sample::SAMPLES_DIRECTORY;
 use super::samplers::ChainRecord;
 
 /// A description: what it is, and its properties in order.
@@ -75,6 +77,10 @@ fn directory(path: &Path) -> Result<Description> {
     if path.join(SAMPLES_FILE).is_file() {
         return samples(path);
     }
+    let shards = shards(path)?;
+    if !shards.is_empty() {
+        return Ok(Description::new("draws of shards, not merged yet", vec![("shards", json!(shards))]));
+    }
     Err(WorkflowError::NotA {
         path: path.into(),
         expected: "directory of a model, a posterior or draws",
@@ -123,7 +129,34 @@ fn posterior(path: &Path) -> Result<Description> {
         ),
         ("draws", json!(set_names(path)?)),
     ]);
+    let shards = all_shards(path)?;
+    if !shards.is_empty() {
+        properties.push(("shards", json!(shards)));
+    }
     Ok(Description::new("posterior", properties))
+}
+
+/// What the shards of a set have drawn.
+fn shards(set: &Path) -> Result<Vec<String>> {
+    let line = |(shard, log): (Shard, std::path::PathBuf)| {
+        let draws = riemla_files::samples::inspect_log(&log)?.draws;
+        Ok(format!("{shard}: {draws} draws"))
+    };
+    riemla_files::samples::shard_logs(set)?.into_iter().map(line).collect()
+}
+
+/// The same for all sets of a posterior that have shards.
+fn all_shards(posterior: &Path) -> Result<serde_json::Map<String, Value>> {
+    let sets = posterior.join(SAMPLES_DIRECTORY);
+    let mut found = serde_json::Map::new();
+    let Ok(entries) = std::fs::read_dir(&sets) else { return Ok(found) };
+    for entry in entries.flatten() {
+        let shards = shards(&entry.path())?;
+        if !shards.is_empty() {
+            found.insert(entry.file_name().to_string_lossy().into_owned(), json!(shards));
+        }
+    }
+    Ok(found)
 }
 
 fn samples(path: &Path) -> Result<Description> {
@@ -145,6 +178,10 @@ fn samples(path: &Path) -> Result<Description> {
     }
     if let Some(chains) = ChainRecord::read(path)? {
         properties.push(("chains", json!(chains)));
+    }
+    let shards = shards(path)?;
+    if !shards.is_empty() {
+        properties.push(("shards", json!(shards)));
     }
     Ok(Description::new("draws", properties))
 }

@@ -8,6 +8,7 @@ pub mod compare;
 mod diagnostics;
 mod draw_table;
 pub mod draws;
+pub mod environment;
 pub mod error;
 pub mod evaluate;
 mod fit;

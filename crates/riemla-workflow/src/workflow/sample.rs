@@ -10,7 +10,7 @@ use riemla::objective::{Likelihood, NetworkLoss};
 use riemla::posterior::Posterior;
 use riemla_files::identity::differences;
 pub use riemla_files::ours::SAMPLES_DIRECTORY;
-use riemla_files::{FittedTo, InUse, Origin, RunConfig, SampleStore, SavedPosterior, TrainingData};
+use riemla_files::{FittedTo, InUse, Origin, RunConfig, SampleStore, SavedPosterior, Shard, TrainingData};
 
 use super::error::{Result, WorkflowError};
 use super::fit::{KnownData, training_data};
@@ -36,6 +36,8 @@ pub struct SampleConfig {
     pub data: Option<DataFiles>,
     /// Uncertain weights up to which NUTS is run.
     pub most_weights: usize,
+    /// The part of the draws that this process takes; all if none.
+    pub shard: Option<Shard>,
 }
 
 /// Uncertain weights up to which NUTS is run by default: hours, not days.
@@ -45,7 +47,16 @@ impl SampleConfig {
     /// Draws by a method, without a limit of time.
     pub fn new(run: impl Into<RunConfig>, samples: u64, seed: u64) -> Self {
         let run = run.into();
-        Self { run, samples, seed, seconds: None, name: None, data: None, most_weights: MOST_WEIGHTS }
+        Self {
+            run,
+            samples,
+            seed,
+            seconds: None,
+            name: None,
+            data: None,
+            most_weights: MOST_WEIGHTS,
+            shard: None,
+        }
     }
 
     /// Batches keep the frequencies of classes; numbers have none.

@@ -1,15 +1,15 @@
 //! Taking the draws that a set misses, one at a time on the disk or in memory.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use riemla::posterior::Draw;
 use riemla_files::ours::{LOG_FILE, check_set};
-use riemla_files::samples::write_samples;
-use riemla_files::{Origin, RunConfig, RunInfo, SampleStore};
+use riemla_files::samples::{drawn_elsewhere, shard_logs, write_samples};
+use riemla_files::{Origin, RunConfig, RunInfo, SampleStore, Shard};
 
 use super::budget::until;
 use super::diagnostics::Diagnosis;
@@ -73,11 +73,18 @@ pub(super) fn take(
     let settings = sampler.config();
     let set = place.as_ref().map(|(set, _)| *set);
     let kept = collect(sampler, place, config, stop, watch)?;
-    if kept.draws.is_empty() {
+    let all_elsewhere =
+        config.shard.is_some() && kept.failed.is_empty() && !kept.out_of_time && !kept.stopped;
+    if kept.draws.is_empty() && !all_elsewhere {
         return Err(nothing(&kept.failed, kept.out_of_time));
     }
+    // A part of the draws has no files but its log.
+    let set = set.filter(|_| config.shard.is_none());
     watch.begin("checking the draws", 0);
-    let mut diagnosis = kept.finished.diagnose(set, &kept.draws)?;
+    let mut diagnosis = match kept.draws.is_empty() {
+        true => Diagnosis::default(),
+        false => kept.finished.diagnose(set, &kept.draws)?,
+    };
     if let (Some(set), Some(table)) = (set, &diagnosis.table) {
         table.write(set)?;
     }
@@ -109,14 +116,14 @@ pub(super) fn collect(
     let run = |origin| RunInfo::new(sampler.config(), config.seed, sampler.dim(), origin);
     let place = place.map(|(set, origin)| (set, run(origin)));
     let set = place.as_ref().map(|(set, _)| *set);
-    let (log, damage) = match &place {
-        Some((set, run)) => open(set, run)?,
-        None => (Log::Memory(BTreeMap::new()), None),
+    let Opened { log, damage, merged } = match &place {
+        Some((set, run)) => open(set, run, config.shard)?,
+        None => Opened { log: Log::Memory(BTreeMap::new()), damage: None, merged: Vec::new() },
     };
     let before = log.len();
     let log = Mutex::new(log);
     let (finished, out_of_time) = until(config.seconds, stop, |halt| {
-        let keeper = Keeper::new(&log, (set, config.samples), halt, watch);
+        let keeper = Keeper::new(&log, config, set, halt, watch);
         let finished = sampler.draw(&keeper)?;
         keeper.finish().map(|()| finished)
     });
@@ -124,8 +131,10 @@ pub(super) fn collect(
     let log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
     let new = log.len() - before;
     let draws = finished.fair(log.into_draws()?);
-    if let Some((set, run)) = place.as_ref().filter(|_| !draws.is_empty()) {
+    if let Some((set, run)) = place.as_ref().filter(|_| !draws.is_empty() && config.shard.is_none()) {
         write_samples(set, run, &draws)?;
+        // Their draws are in the set now.
+        merged.iter().for_each(|log| drop(std::fs::remove_file(log)));
     }
     Ok(Kept {
         new: new.min(draws.len()),
@@ -139,14 +148,40 @@ pub(super) fn collect(
     })
 }
 
-/// The log of a set on the disk, and what was lost of it.
-fn open(set: &Path, run: &RunInfo) -> Result<(Log, Option<String>)> {
+/// The log of a set, and what was found when it was opened.
+struct Opened {
+    log: Log,
+    /// What was lost of it, in words.
+    damage: Option<String>,
+    /// Logs of shards whose draws it has now.
+    merged: Vec<PathBuf>,
+}
+
+/// The log of a set on the disk, with the draws of all shards; or that of one shard, and what the others have.
+fn open(set: &Path, run: &RunInfo, shard: Option<Shard>) -> Result<Opened> {
     check_set(set)?;
     std::fs::create_dir_all(set).map_err(io(set, "make it"))?;
+    if let Some(shard) = shard {
+        let file = shard.log_file(set);
+        // Before a log is begun: one of another run would be in everybody's way.
+        let elsewhere = drawn_elsewhere(set, &file, run)?;
+        let store = SampleStore::open(&file, run)?;
+        let damage = damage(&store, &file);
+        let log = Log::Shard { store: Box::new(store), shard, elsewhere };
+        return Ok(Opened { log, damage, merged: Vec::new() });
+    }
     let file = set.join(LOG_FILE);
-    let store = SampleStore::continue_set(&file, set, run)?;
-    let damage = damage(&store, &file);
-    Ok((Log::Disk(Box::new(store)), damage))
+    let mut store = SampleStore::continue_set(&file, set, run)?;
+    let mut damages: Vec<String> = damage(&store, &file).into_iter().collect();
+    let mut merged = Vec::new();
+    for (_, file) in shard_logs(set)? {
+        let mut part = SampleStore::open(&file, run)?;
+        damages.extend(damage(&part, &file));
+        part.read_all()?.iter().try_for_each(|draw| store.append(draw))?;
+        merged.push(file);
+    }
+    let damage = (!damages.is_empty()).then(|| damages.join("; "));
+    Ok(Opened { log: Log::Disk(Box::new(store)), damage, merged })
 }
 
 /// Why there is not a single draw.

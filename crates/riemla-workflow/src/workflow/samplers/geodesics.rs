@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use riemla::Control;
 use riemla::data::Dataset;
@@ -11,7 +11,7 @@ use riemla::posterior::{
     Draw, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength,
 };
 use riemla_files::ours::STRENGTH_FILE;
-use riemla_files::{RunConfig, SavedPosterior, TrainingData};
+use riemla_files::{RunConfig, SavedPosterior, Shard, TrainingData};
 
 use super::{Finished, Keeper, Made, Sampler};
 use crate::strength::{FoundStrength, SettleControl, Settled, kept_trials, settle};
@@ -74,6 +74,9 @@ impl Geodesics {
         keeper.watch.begin("choosing the strength of the metric", 0);
         let place = keeper.place().map(|(set, run)| (set.join(STRENGTH_FILE), run));
         let place = place.as_ref().map(|(file, run)| (file.as_path(), run));
+        if let (Some(shard), Some((file, _))) = (keeper.shard.filter(|shard| !shard.is_first()), place) {
+            self.wait_for_strength(shard, file, keeper)?;
+        }
         let control =
             SettleControl { stop: keeper.halt, watch: keeper.watch, draws: keeper.missing().len() as u64 };
         let settled = match (settle(self.posterior, self.seed, place, control), place) {
@@ -94,6 +97,38 @@ impl Geodesics {
         Ok(settled)
     }
 }
+
+impl Geodesics {
+    /// All shards use one strength: the first finds it, the others wait for its file.
+    fn wait_for_strength(&self, shard: Shard, file: &Path, keeper: &Keeper<'_>) -> Result<()> {
+        let rule = self.settings.method.is_riemannian() && self.settings.strength.fixed().is_none();
+        if !rule || file.is_file() {
+            return Ok(());
+        }
+        keeper
+            .watch
+            .note(&format!("shard {shard} waits for the strength of the metric, which shard 1 finds"));
+        let begun = Instant::now();
+        while !file.is_file() {
+            if keeper.halted() {
+                return Err(WorkflowError::Interrupted);
+            }
+            if begun.elapsed() > LONGEST_WAIT {
+                return Err(WorkflowError::unfit(format!(
+                    "shard {shard} has waited {} hours for {}: start shard 1, which finds the strength of the metric, or \
+                     give a number with --strength",
+                    LONGEST_WAIT.as_secs() / 3600,
+                    file.display()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(())
+    }
+}
+
+/// Longer than any search that is worth waiting for.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
 
 /// A strength is chosen by as many rows as a temperature, for the same reason.
 fn check_held_out(saved: &SavedPosterior, rows: &Dataset) -> Result<()> {

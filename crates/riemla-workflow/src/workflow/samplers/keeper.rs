@@ -1,20 +1,23 @@
 //! Where samplers put their draws: on the disk at once, or in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use riemla::posterior::Draw;
-use riemla_files::{RunInfo, SampleStore};
+use riemla_files::{RunInfo, SampleStore, Shard};
 
 use crate::watch::Watch;
 use crate::workflow::error::Result;
+use crate::workflow::sample::SampleConfig;
 
 /// The draws of a set so far.
 pub(crate) enum Log {
     /// On the disk: a draw that is there survives a crash.
     Disk(Box<SampleStore>),
+    /// The same for a part of the draws; other processes have taken those elsewhere.
+    Shard { store: Box<SampleStore>, shard: Shard, elsewhere: BTreeSet<u64> },
     /// In memory, by index.
     Memory(BTreeMap<u64, Draw>),
 }
@@ -23,7 +26,7 @@ impl Log {
     /// Number of draws.
     pub fn len(&self) -> usize {
         match self {
-            Self::Disk(store) => store.len(),
+            Self::Disk(store) | Self::Shard { store, .. } => store.len(),
             Self::Memory(draws) => draws.len(),
         }
     }
@@ -31,13 +34,18 @@ impl Log {
     fn missing(&self, count: u64) -> Vec<u64> {
         match self {
             Self::Disk(store) => store.missing(count),
+            Self::Shard { store, shard, elsewhere } => {
+                let mut missing = store.missing(count);
+                missing.retain(|index| shard.takes(*index) && !elsewhere.contains(index));
+                missing
+            }
             Self::Memory(draws) => (0..count).filter(|index| !draws.contains_key(index)).collect(),
         }
     }
 
     fn append(&mut self, draw: &Draw) -> riemla_files::Result<()> {
         match self {
-            Self::Disk(store) => store.append(draw),
+            Self::Disk(store) | Self::Shard { store, .. } => store.append(draw),
             Self::Memory(draws) => {
                 draws.entry(draw.index).or_insert_with(|| draw.clone());
                 Ok(())
@@ -48,7 +56,7 @@ impl Log {
     /// All draws, by index.
     pub fn into_draws(self) -> Result<Vec<Draw>> {
         match self {
-            Self::Disk(mut store) => Ok(store.read_all()?),
+            Self::Disk(mut store) | Self::Shard { mut store, .. } => Ok(store.read_all()?),
             Self::Memory(draws) => Ok(draws.into_values().collect()),
         }
     }
@@ -60,6 +68,8 @@ pub(crate) struct Keeper<'a> {
     failure: Mutex<Option<riemla_files::Error>>,
     /// Draws that the set shall have.
     pub samples: u64,
+    /// The part of them that is taken here; all if none.
+    pub shard: Option<Shard>,
     /// The directory of the set, if it has one.
     pub set: Option<&'a Path>,
     /// Set when no further draws are wanted.
@@ -72,11 +82,13 @@ impl<'a> Keeper<'a> {
     /// Keeps draws in `log`.
     pub fn new(
         log: &'a Mutex<Log>,
-        (set, samples): (Option<&'a Path>, u64),
+        config: &SampleConfig,
+        set: Option<&'a Path>,
         halt: &'a AtomicBool,
         watch: &'a dyn Watch,
     ) -> Self {
-        Self { log, failure: Mutex::new(None), samples, set, halt, watch }
+        let (samples, shard) = (config.samples, config.shard);
+        Self { log, failure: Mutex::new(None), samples, shard, set, halt, watch }
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -86,7 +98,7 @@ impl<'a> Keeper<'a> {
     /// The directory of the set and what its draws have in common, if it is on the disk.
     pub fn place(&self) -> Option<(&'a Path, RunInfo)> {
         match (&*self.log(), self.set) {
-            (Log::Disk(store), Some(set)) => Some((set, store.run().clone())),
+            (Log::Disk(store) | Log::Shard { store, .. }, Some(set)) => Some((set, store.run().clone())),
             _ => None,
         }
     }

@@ -1,0 +1,105 @@
+//! Draws shared out among processes: the same bits as from one, whoever dies on the way.
+
+#![cfg(unix)]
+
+mod common;
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use common::Scratch;
+
+const DRAWS: &str = "samples/riem-la/samples.safetensors";
+
+fn start(scratch: &Scratch, arguments: &str) -> Child {
+    scratch.riemla(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts")
+}
+
+/// A posterior, and the draws that one thread of one process takes.
+fn reference(samples: usize) -> (Scratch, Vec<u8>) {
+    let scratch = common::scratch();
+    scratch.posterior();
+    scratch.ok("fit model --data train.csv --out one");
+    scratch.ok(&format!("sample one -n {samples} --threads 1"));
+    let draws = scratch.bytes(&format!("one/{DRAWS}"));
+    (scratch, draws)
+}
+
+#[test]
+fn four_processes_at_once_give_the_draws_of_one() {
+    let (scratch, expected) = reference(13);
+    let run = |k: usize| start(&scratch, &format!("sample posterior -n 13 --shard {k}/4 --threads 1"));
+    // The first finds the strength, and the others wait for it.
+    let mut processes: Vec<Child> = [2, 3, 4, 1].map(run).into();
+    for process in &mut processes {
+        assert!(process.wait().expect("ends").success());
+    }
+    assert!(!scratch.join(&format!("posterior/{DRAWS}")).exists(), "not merged yet");
+    let text = scratch.ok("inspect posterior");
+    for shard in ["1/4: 4 draws", "2/4: 3 draws", "4/4: 3 draws"] {
+        assert!(text.contains(shard), "{shard}: {text}");
+    }
+    let text = scratch.ok("sample posterior -n 13");
+    assert!(text.contains("of which new") && text.contains('0'), "{text}");
+    assert_eq!(scratch.bytes(&format!("posterior/{DRAWS}")), expected);
+    assert!(!scratch.join("posterior/samples/riem-la/draws.1-of-4.log").exists(), "its draws are in the set");
+    // All is there: a shard has nothing to do, and a larger set is shared out in another way.
+    scratch.ok("sample posterior -n 13 --shard 2/3");
+    scratch.ok("sample posterior -n 15 --shard 1/2");
+    let text = scratch.ok("sample posterior -n 15 --json");
+    assert!(text.contains("\"new_draws\": 1"), "{text}");
+}
+
+#[test]
+fn killed_shards_lose_nothing_but_the_draws_under_way() {
+    let (scratch, expected) = reference(24);
+    // Any split, any moment: twelve kills.
+    for (kill, of) in [2usize, 3, 5].iter().flat_map(|of| (0..4).map(move |kill| (kill, *of))) {
+        let victim = kill % of + 1;
+        let mut process =
+            start(&scratch, &format!("sample posterior -n 24 --shard {victim}/{of} --threads 1"));
+        std::thread::sleep(Duration::from_millis(3 + 17 * kill as u64));
+        process.kill().expect("is killed, or has ended");
+        process.wait().expect("ends");
+    }
+    for k in 1..=3 {
+        scratch.ok(&format!("sample posterior -n 24 --shard {k}/3 -q"));
+    }
+    scratch.ok("sample posterior -n 24 -q");
+    assert_eq!(scratch.bytes(&format!("posterior/{DRAWS}")), expected);
+}
+
+#[test]
+fn mistakes_are_refused() {
+    let scratch = common::scratch();
+    scratch.posterior();
+    let mut running = start(&scratch, "sample posterior -n 1000000 --strength 0.5 --shard 2/4");
+    let log = scratch.join("posterior/samples/riem-la/draws.2-of-4.log");
+    while fs::metadata(&log).map_or(0, |m| m.len()) < 2000 {
+        assert!(running.try_wait().expect("asks").is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for other in ["--shard 2/4", ""] {
+        let message = scratch.fails(&format!("sample posterior -n 10 --strength 0.5 {other}"));
+        assert!(message.contains("in use by another process"), "{other}: {message}");
+    }
+    scratch.ok("sample posterior -n 9 --strength 0.5 --shard 1/4");
+    running.kill().expect("kills");
+    running.wait().expect("ends");
+    let message = scratch.fails("sample posterior -n 10 --strength 0.5 --seed 9 --shard 3/4");
+    assert!(message.contains("seed"), "{message}");
+    let message = scratch.fails("sample posterior -m nuts --shard 1/2");
+    assert!(message.contains("not divided"), "{message}");
+    let message = scratch.fails("sample posterior --shard auto");
+    assert!(message.contains("finds no launcher") && message.contains("K/N"), "{message}");
+    let output = scratch.run("sample posterior --shard 5/4");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(common::text(&output.stderr).contains("numbered from 1"));
+    let mut by_mpi = scratch.riemla("sample posterior -n 9 --strength 0.5 --shard auto");
+    by_mpi.env("OMPI_COMM_WORLD_RANK", "2").env("OMPI_COMM_WORLD_SIZE", "4");
+    let output = by_mpi.output().expect("runs");
+    assert!(common::text(&output.stderr).contains("Shard 3/4: 2 draws"), "{}", common::text(&output.stderr));
+    scratch.ok("fit model --data train.csv --force");
+    assert!(!log.exists(), "logs of shards are ours to replace");
+}
