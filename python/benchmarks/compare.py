@@ -27,7 +27,7 @@ ROWS, INPUTS, CLASSES = 1000, 64, 10
 HIDDEN = {535: [7], 9985: [133], 99985: [1333], 995530: [960, 960]}
 CASES = [("full", "all"), ("kron", "all"), ("full", "last_layer"), ("kron", "last_layer")]
 # Seconds after which a measurement is given up.
-LIMIT = 240
+LIMIT = 300
 
 
 def data():
@@ -350,7 +350,12 @@ geodesic on one thread (with the arithmetic of the geodesic).
 """
 
 
-REMARKS = ""
+REMARKS = """Where riemla is slower: the full structure at 10⁴ weights. It takes all eigenvalues of the curvature, so that the evidence of any
+prior and the optimum cost nothing afterwards; laplace-torch takes a Cholesky factor per evaluation of the evidence. The
+full structure in float64 also keeps the curvature and its factor at the same time.
+
+Of the full structure laplace-torch has about 8 digits: its curvature differs by 1.6e-8 from JᵀJ/σ² with the Jacobian of `torch.func`
+in float64, ours by 2e-15."""
 
 
 def main() -> None:
@@ -359,15 +364,16 @@ def main() -> None:
     parser.add_argument("--command", default=str(ROOT / "target" / "release" / "riemla"))
     parser.add_argument("--only", default="agreement,sizes,draws,overhead")
     parser.add_argument("--build", default="release build")
+    parser.add_argument("--weights", type=int, nargs="*", default=list(HIDDEN), help="of the table of time and memory")
     arguments = parser.parse_args()
     if arguments.measure:
         tool, weights, structure, subset = arguments.measure
         return measure(tool, int(weights), structure, subset)
-    import laplace
     import torch
 
     import riemla
 
+    chosen = arguments.weights
     kept = ROOT / "target" / "python-benchmarks.json"
     found = json.loads(kept.read_text()) if kept.exists() else {}
     parts = {
@@ -377,13 +383,15 @@ def main() -> None:
         "sizes": lambda: [
             {"weights": weights, "structure": structure, "subset": subset}
             | {tool: measured(tool, weights, structure, subset) for tool in ("riemla", "laplace-torch")}
-            for weights in HIDDEN
+            for weights in chosen
             for structure, subset in CASES
             if not (structure == "full" and subset == "all" and weights > 20000)
         ],
     }
     for name in arguments.only.split(","):
-        found[name] = parts[name]()
+        # Some sizes measured again replace those alone.
+        others = [row for row in found.get("sizes", []) if row["weights"] not in chosen] if name == "sizes" else []
+        found[name] = sorted(others + parts[name](), key=lambda row: row.get("weights", 0))
         kept.write_text(json.dumps(found))
         print(name, "measured")
     found["machine"] = f"{platform.machine()} with {os.cpu_count()} cores"

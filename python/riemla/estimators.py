@@ -21,12 +21,29 @@ require("sklearn", "sklearn", "RiemlaClassifier and RiemlaRegressor")
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # noqa: E402
 from sklearn.utils import check_random_state  # noqa: E402
 from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
-from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data  # noqa: E402
 
 __all__ = ["RiemlaClassifier", "RiemlaRegressor"]
 
 # Beyond so many weights the full curvature is too large: Kronecker factors.
 _FULL = 2000
+
+
+def _counted(x: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """The rows that count, with their weights; none if each counts once."""
+    if sample_weight is None:
+        return x, y, None
+    weights = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+    counts = weights > 0
+    if not counts.any():
+        raise ValueError("sample_weight is 0 for every row, but must be above 0 for at least one")
+    return x[counts], y[counts], weights[counts]
+
+
+def _moments(x: Floats, sample_weight: Any) -> tuple[Floats, Floats]:
+    """Mean and deviation of every column."""
+    mean = np.average(x, axis=0, weights=sample_weight)
+    return mean, np.sqrt(np.average((x - mean) ** 2, axis=0, weights=sample_weight))
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc]
@@ -59,11 +76,11 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.random_state = random_state
 
-    def _fit(self, x: Floats, targets: Any, likelihood: str, outputs: int) -> None:
+    def _fit(self, x: Floats, targets: Any, sample_weight: Any, likelihood: str, outputs: int) -> None:
         """Standardises the inputs, trains, fits the Gaussian and draws."""
         # In one order: sums over rows and columns round differently.
         x = np.ascontiguousarray(x, dtype=np.float64)
-        self.mean_, scale = x.mean(axis=0), x.std(axis=0)
+        self.mean_, scale = _moments(x, sample_weight)
         # A column that does not vary stays what it is: nothing can be learned from it.
         self.scale_ = np.where(scale > 1e-12 * np.maximum(1.0, np.abs(self.mean_)), scale, 1.0)
         inputs = self._inputs(x)
@@ -76,6 +93,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             inputs,
             targets,
             likelihood,
+            sample_weight=sample_weight,
             prior_precision=precision,
             iterations=whole("max_iter", self.max_iter, 1),
             seed=seed,
@@ -95,7 +113,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
                 prior_precision=found["prior_precision"],
                 sigma_noise=found.get("sigma_noise", 1.0),
                 n_threads=self._threads(),
-            ).fit(inputs, targets, progress=progress)
+            ).fit(inputs, targets, sample_weight=sample_weight, progress=progress)
             self.draws_ = self.laplace_.sample(
                 whole("n_draws", self.n_draws, 1), method=self.method, seed=seed, progress=progress
             )
@@ -174,14 +192,15 @@ class RiemlaClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     ['aleatoric', 'epistemic', 'total']
     """
 
-    def fit(self, X: Any, y: Any) -> RiemlaClassifier:
-        """Train on X of shape (N, D) and labels y of any kind."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RiemlaClassifier:
+        """Train on X of shape (N, D) and labels y of any kind; a row of weight 2 is two equal rows."""
         x, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
+        x, y, sample_weight = _counted(x, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"RiemlaClassifier needs at least 2 classes, got 1 class: {self.classes_[0]!r}")
-        self._fit(x, codes, "classification", len(self.classes_))
+        self._fit(x, codes, sample_weight, "classification", len(self.classes_))
         return self
 
     def predict_proba(self, X: Any) -> Floats:
@@ -237,15 +256,16 @@ class RiemlaRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
     True
     """
 
-    def fit(self, X: Any, y: Any) -> RiemlaRegressor:
-        """Train on X of shape (N, D) and targets y of shape (N,) or (N, C)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RiemlaRegressor:
+        """Train on X of shape (N, D) and targets y of shape (N,) or (N, C); a row of weight 2 is two equal rows."""
         x, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
+        x, y, sample_weight = _counted(x, np.asarray(y, dtype=np.float64), sample_weight)
         self._single = y.ndim == 1
         values = y.reshape(len(y), -1)
-        self.target_mean_, scale = values.mean(axis=0), values.std(axis=0)
+        self.target_mean_, scale = _moments(values, sample_weight)
         self.target_scale_ = np.where(scale > 0, scale, 1.0)
-        self._fit(x, (values - self.target_mean_) / self.target_scale_, "regression", values.shape[1])
+        targets = (values - self.target_mean_) / self.target_scale_
+        self._fit(x, targets, sample_weight, "regression", values.shape[1])
         noise = self.laplace_.sigma_noise * self.target_scale_
         self.sigma_noise_ = float(noise[0]) if self._single else noise
         return self

@@ -17,7 +17,7 @@ from ._progress import Watcher, watcher
 from ._settings import one_of, positive, run_config, whole
 from .draws import Draws
 from .exceptions import RiemlaWarning
-from .network import Network, targets_of
+from .network import Network, targets_of, weights_of
 from .prediction import Prediction
 
 __all__ = ["Laplace", "load"]
@@ -109,7 +109,9 @@ class Laplace:
 
     # Fitting
 
-    def fit(self, train_loader: Any, y: Any = None, *, progress: bool | Watcher | None = None) -> Laplace:
+    def fit(
+        self, train_loader: Any, y: Any = None, *, sample_weight: Any = None, progress: bool | Watcher | None = None
+    ) -> Laplace:
         """Compute the curvature at the trained weights.
 
         Parameters
@@ -118,6 +120,8 @@ class Laplace:
             The training data: batches, or all inputs at once with ``y``.
         y : array, optional
             Targets, if the first argument are inputs: labels counted from 0, or real numbers.
+        sample_weight : array of shape (N,), optional
+            How often each row counts; a row of weight 2 is two equal rows.
         progress : bool, optional
             Bars of tqdm.
 
@@ -141,6 +145,7 @@ class Laplace:
                     json.dumps(self._prior),
                     inputs,
                     *kinds,
+                    weights_of(sample_weight),
                     self._config({"fixed": self._prior}),
                     self._n_threads,
                     watch,

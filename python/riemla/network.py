@@ -138,6 +138,7 @@ class Network:
         y: Any,
         likelihood: str = "classification",
         *,
+        sample_weight: Any = None,
         prior_precision: float | None = None,
         iterations: int = 2000,
         seed: int = 1,
@@ -156,6 +157,8 @@ class Network:
             Labels counted from 0, or real targets.
         likelihood : {"classification", "regression"}
             What the outputs mean.
+        sample_weight : array of shape (N,), optional
+            How often each row counts; a row of weight 2 is two equal rows.
         prior_precision : float, optional
             Chosen by the marginal likelihood if left out.
         iterations : int
@@ -174,7 +177,15 @@ class Network:
         precision = None if prior_precision is None else positive("prior_precision", prior_precision)
         with watcher(progress) as watch:
             found = _core.train(
-                self._core.spec, x, *targets, precision, whole("iterations", iterations, 1), whole("seed", seed), n_threads, watch
+                self._core.spec,
+                x,
+                *targets,
+                weights_of(sample_weight),
+                precision,
+                whole("iterations", iterations, 1),
+                whole("seed", seed),
+                n_threads,
+                watch,
             )
         self.theta = found.pop("theta")
         likelihood_found = json.loads(found.pop("likelihood"))
@@ -204,3 +215,8 @@ def targets_of(y: Any, classes: bool, outputs: int, count: int) -> tuple[list[in
     if values.shape != (count, outputs):
         raise ValueError(f"y: expected shape ({count}, {outputs}), got {np.shape(y)}")
     return None, np.ascontiguousarray(values)
+
+
+def weights_of(sample_weight: Any) -> Floats | None:
+    """How often rows count; none if each counts once."""
+    return None if sample_weight is None else floats("sample_weight", sample_weight, ndim=1)

@@ -239,6 +239,22 @@ def test_wrong_data(x, y, words):
         la.fit(x, y)
 
 
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (np.ones(4), r"sample_weight: expected shape \(5,\), got \(4,\)"),
+        ([1, 1, -1, 1, 1], "weights? of (a )?samples?.*-1"),
+        (np.zeros(5), "above 0 for at least one sample"),
+        ([1, 1, np.nan, 1, 1], r"sample_weight: entry \[2\] is nan"),
+        (np.ones((5, 1)), "sample_weight: expected 1 dimensions"),
+    ],
+)
+def test_wrong_weights_of_rows(weights, words):
+    la = riemla.Laplace(riemla.Network.mlp([2, 3, 2]), "classification")
+    with pytest.raises(ValueError, match=words):
+        la.fit(np.zeros((5, 2)), [0, 1, 0, 1, 0], sample_weight=weights)
+
+
 def test_wrong_targets_of_regressions():
     la = riemla.Laplace(riemla.Network.mlp([2, 3, 1]), "regression")
     with pytest.raises(ValueError, match=r"y: expected shape \(5, 1\), got \(5, 2\)"):

@@ -36,7 +36,7 @@ pub struct Fitted {
 impl Fitted {
     /// Fits the Gaussian at the weights of a network.
     #[staticmethod]
-    #[pyo3(signature = (network, theta, likelihood, prior_precision, inputs, labels, values, config, threads, watcher))]
+    #[pyo3(signature = (network, theta, likelihood, prior_precision, inputs, labels, values, weights, config, threads, watcher))]
     #[allow(clippy::too_many_arguments)]
     fn fit(
         py: Python<'_>,
@@ -47,6 +47,7 @@ impl Fitted {
         inputs: Numbers<'_>,
         labels: Option<Vec<i64>>,
         values: Option<Numbers<'_>>,
+        weights: Option<Numbers<'_>>,
         config: &str,
         threads: Option<usize>,
         watcher: Option<&Bound<'_, PyAny>>,
@@ -60,7 +61,7 @@ impl Fitted {
             theta: crate::arrays::vector("weights", &theta, None)?,
             network,
         };
-        let data = TrainingData { train: dataset(&inputs, labels, values)?, validation: None };
+        let data = TrainingData { train: dataset(&inputs, labels, values, weights)?, validation: None };
         fit_model(py, model, data, config, &Caller { threads, watcher })
     }
 

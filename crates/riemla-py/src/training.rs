@@ -18,7 +18,7 @@ use crate::settings;
 
 /// Trains; prior precision (unless it is given) and noise are those of the largest marginal likelihood.
 #[pyfunction]
-#[pyo3(signature = (network, inputs, labels, values, prior_precision, iterations, seed, threads, watcher))]
+#[pyo3(signature = (network, inputs, labels, values, weights, prior_precision, iterations, seed, threads, watcher))]
 #[allow(clippy::too_many_arguments)]
 pub fn train<'py>(
     py: Python<'py>,
@@ -26,6 +26,7 @@ pub fn train<'py>(
     inputs: Numbers<'_>,
     labels: Option<Vec<i64>>,
     values: Option<Numbers<'_>>,
+    weights: Option<Numbers<'_>>,
     prior_precision: Option<f64>,
     iterations: usize,
     seed: u64,
@@ -33,7 +34,7 @@ pub fn train<'py>(
     watcher: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let network: NetworkSpec = settings::read("network", network)?;
-    let data = dataset(&inputs, labels, values)?;
+    let data = dataset(&inputs, labels, values, weights)?;
     let task = if data.labels().is_some() { Task::Classification } else { Task::Regression };
     let config = TrainConfig {
         network: NetworkChoice::Given(network),
@@ -68,11 +69,12 @@ pub fn train<'py>(
     Ok(result)
 }
 
-/// Rows with class labels, or with real targets (rows × outputs).
+/// Rows with class labels, or with real targets (rows × outputs), and with weights if they do not all count once.
 pub fn dataset(
     inputs: &Numbers<'_>,
     labels: Option<Vec<i64>>,
     values: Option<Numbers<'_>>,
+    weights: Option<Numbers<'_>>,
 ) -> PyResult<Dataset> {
     let (x, features) = matrix("inputs", inputs)?;
     let data = match (labels, values) {
@@ -97,5 +99,12 @@ pub fn dataset(
         }
         _ => return Err(PyValueError::new_err("give either labels or values as targets")),
     };
-    data.map_err(library)
+    let data = data.map_err(library)?;
+    match weights {
+        Some(weights) => {
+            let weights = crate::arrays::vector("sample_weight", &weights, Some(data.len()))?;
+            data.with_weights(weights).map_err(library)
+        }
+        None => Ok(data),
+    }
 }
