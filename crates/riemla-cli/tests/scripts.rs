@@ -19,10 +19,9 @@ fn the_comparisons_write_their_tables_and_do_nothing_twice() {
         let output = command.output().expect("python starts");
         (output.status.success(), text(&output.stdout), text(&output.stderr))
     };
-    for (script, more, file, lines) in [
-        ("compare-sklearn", &["--draws", "2"][..], "sklearn", 7),
-        ("compare-networks", &[], "networks", 4),
-    ] {
+    for (script, more, file, lines) in
+        [("compare-sklearn", &["--draws", "2"][..], "sklearn", 7), ("compare-networks", &[], "networks", 4)]
+    {
         let arguments = [&["--sets", "iris", "--splits", "1"], more].concat();
         let (done, _, said) = run(script, &arguments);
         assert!(done, "{script}: {said}");
