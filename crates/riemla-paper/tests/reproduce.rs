@@ -231,7 +231,7 @@ fn a_study_of_settings_reports_which_rule_wins() {
     assert!(content(&out) == first, "nothing was left to do");
 }
 
-/// The searched prior has weights of its own, and a larger evidence than the paper's.
+/// The searched prior has weights of its own, at a minimum under it.
 #[test]
 fn a_study_of_priors_reports_what_remains_of_the_lead() {
     let scratch = Scratch::new("prior");
@@ -262,13 +262,12 @@ quick = { seeds = 1, samples = 3, epochs = 500, rows = 60 }
         .lines()
         .map(|line| serde_json::from_str(line).expect("a record"))
         .collect();
-    let evidence = |prior: &str| {
+    let gradient = |prior: &str| {
         let record = records.iter().find(|r| r["prior"] == prior && r["method"] == "map").expect("a record");
-        let model = &record["model"];
-        assert!(prior == "optimized" || model["gradient_norm"].as_f64().expect("a number") < 1e-4, "{model}");
-        model["log_marginal_likelihood"].as_f64().expect("a number")
+        assert!(record["model"]["log_marginal_likelihood"].is_number());
+        record["model"]["gradient_norm"].as_f64().expect("a number")
     };
-    assert!(evidence("searched") > evidence("optimized") - 1.0, "{records:?}");
+    assert!(gradient("searched") < 1e-4 && gradient("optimized") > 1e-2, "only one is at a minimum");
     let page = text(&first["prior.md"]);
     for part in ["pinwheel, optimized", "pinwheel, searched", "over lin-la, searched"] {
         assert!(page.contains(part), "{part}: {page}");

@@ -7,7 +7,9 @@ use riemla_workflow::report::{Section, Table, decimals};
 
 const INTRO: &str = "\
 Test NLL, lower is better, mean and standard error over seeds; the prior precision is the geometric mean over seeds, \
-the log marginal likelihood the mean.";
+the log marginal likelihood and the gradient norm at the weights the means. The two marginal likelihoods cannot be \
+compared: with the prior optimized the weights are no minimum of the loss under it (the gradient norm says how far), and \
+the Laplace approximation of the evidence does not hold there.";
 
 const LEADS: &str = "\
 The lead of riem-la: NLL of the other method less that of riem-la. What is left of it in the column searched is not \
@@ -45,8 +47,17 @@ fn find<'a>(
 fn scores(experiment: &Experiment, sets: &[&str], rows: &[&ResultRow], records: &[&RunRecord]) -> Table {
     let mut table = Table::new(
         "set, prior",
-        ["prior precision", "log marginal likelihood", "map", "la", "lin-la", "riem-la", "seeds"]
-            .map(String::from),
+        [
+            "prior precision",
+            "log marginal likelihood",
+            "gradient norm",
+            "map",
+            "la",
+            "lin-la",
+            "riem-la",
+            "seeds",
+        ]
+        .map(String::from),
     );
     for set in sets {
         for prior in &experiment.priors {
@@ -62,7 +73,9 @@ fn scores(experiment: &Experiment, sets: &[&str], rows: &[&ResultRow], records: 
             };
             let precision = mean(models.iter().filter_map(|m| m.prior_precision).map(f64::ln).collect());
             let evidence = mean(models.iter().filter_map(|m| m.log_marginal_likelihood).collect());
-            let mut cells = vec![decimals(precision.map(f64::exp), 3), decimals(evidence, 1)];
+            let gradient = mean(models.iter().map(|m| m.gradient_norm).collect());
+            let gradient = gradient.map_or("–".into(), |norm| format!("{norm:.1e}"));
+            let mut cells = vec![decimals(precision.map(f64::exp), 3), decimals(evidence, 1), gradient];
             cells.extend(METHODS.map(|method| {
                 find(rows, set, *prior, method).map_or("–".into(), |row| {
                     shown("nll", Number { mean: row.mean, error: row.standard_error })
