@@ -113,6 +113,36 @@ fn the_virial_ratio_is_judged_by_its_standard_error() {
     let far = virial(Method::La, 1.0, 60).expect("straight draws leave the posterior");
     assert!(far.to_string().contains("overshoot") && far.to_string().contains("lin-la"), "{far}");
     assert_eq!(virial(Method::RiemLa, 3.0, 1), None, "one draw has no standard error");
+    // A rule that found its strength is not contradicted by a small deviation, but by a large one.
+    let posterior = problem.posterior(Method::RiemLa, Strength::typical());
+    let set = posterior.sample(1, 400, Control::default()).unwrap();
+    let found = set.calibration.clone().expect("a rule");
+    assert_eq!(found.status, SearchStatus::Converged);
+    let (ratio, _) = posterior.virial_ratio_with_error(&set.thetas()).unwrap();
+    for (target, warned) in [(1.3, [true, false]), (1.7, [true, true])] {
+        // The ratio grows with the distance from the trained weights.
+        let center = posterior.gaussian().theta();
+        let mut wide = set.clone();
+        let (mut low, mut high) = (0.5, 3.0f64);
+        for _ in 0..40 {
+            let factor = 0.5 * (low + high);
+            for (to, from) in wide.draws.iter_mut().zip(&set.draws) {
+                to.theta
+                    .iter_mut()
+                    .zip(&from.theta)
+                    .zip(center)
+                    .for_each(|((t, f), c)| *t = c + factor * (f - c));
+            }
+            let (ratio, error) = posterior.virial_ratio_with_error(&wide.thetas()).unwrap();
+            assert!(ratio > 2.0 || error < 0.1, "{ratio} {error}");
+            if ratio < target { low = factor } else { high = factor }
+        }
+        let is_virial = |w: &Warning| matches!(w, Warning::Virial { .. });
+        let mut given = wide.clone();
+        given.calibration = None;
+        let both = [given, wide].map(|set| of(&set, &posterior).iter().any(is_virial));
+        assert_eq!(both, warned, "{target} from {ratio}");
+    }
     // No strength helps draws that see a tenth of the rows: the remedy is another.
     let batch = Some(BatchPlan { size: 6, stratified: true });
     let posterior = problem.configured(PosteriorConfig { batch, ..PosteriorConfig::new(Method::RiemLa) });

@@ -33,5 +33,5 @@ pub use search::SearchStatus;
 pub use strength::{Statistic, Strength, growth_factor};
 pub use warnings::{
     CORRECTION_LIMIT, DrawsMade, FEW_DRAWS, NEWTON_SHARE, REDRAWN_SHARE, SPEED_LIMIT, VIRIAL_ERRORS,
-    VIRIAL_SLACK, Warning, warnings,
+    VIRIAL_SLACK, VIRIAL_SLACK_FOUND, Warning, warnings,
 };

@@ -8,7 +8,8 @@ use riemla::Control;
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::posterior::{
-    Draw, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, SampleSet, SearchStatus, Strength,
+    Calibration, Draw, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, SampleSet, SearchStatus,
+    Strength,
 };
 use riemla_files::ours::STRENGTH_FILE;
 use riemla_files::{RunConfig, SavedPosterior, Shard, TrainingData};
@@ -31,6 +32,7 @@ pub(crate) struct Geodesics {
 /// The same after them.
 struct Drawn {
     posterior: Posterior,
+    rule: Strength,
     found: Option<FoundStrength>,
     set: SampleSet,
     seconds: f64,
@@ -154,7 +156,7 @@ impl Sampler for Geodesics {
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
-        let (seed, name) = (self.seed, self.name.clone());
+        let (seed, name, rule) = (self.seed, self.name.clone(), self.settings.strength);
         let Settled { posterior, found } = self.settled(keeper)?;
         let missing = keeper.missing();
         keeper.watch.begin(&format!("drawing from {name}"), missing.len() as u64);
@@ -165,7 +167,7 @@ impl Sampler for Geodesics {
         let control = Control::default().observing(&progress).stopping(keeper.halt);
         let begun = Instant::now();
         let set = posterior.sample_indices(seed, &missing, control)?;
-        Ok(Box::new(Drawn { posterior, found, set, seconds: begun.elapsed().as_secs_f64() }))
+        Ok(Box::new(Drawn { posterior, rule, found, set, seconds: begun.elapsed().as_secs_f64() }))
     }
 }
 
@@ -185,7 +187,15 @@ impl Finished for Drawn {
     }
 
     fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
-        let set = SampleSet { draws: draws.to_vec(), ..self.set.clone() };
+        let calibration = self.found.as_ref().map(|found| Calibration {
+            rule: self.rule,
+            strength: found.strength,
+            status: found.status,
+            trials: Vec::new(),
+            counters: found.counters,
+        });
+        let calibration = calibration.map(Arc::new);
+        let set = SampleSet { draws: draws.to_vec(), calibration, ..self.set.clone() };
         Diagnosis::of_geodesics(&self.posterior, &set)
     }
 }
