@@ -37,8 +37,6 @@ def _counted(x: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         return x, y, None
     weights = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
     counts = weights > 0
-    if not counts.any():
-        raise ValueError("sample_weight is 0 for every row, but must be above 0 for at least one")
     return x[counts], y[counts], weights[counts]
 
 
