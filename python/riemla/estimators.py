@@ -27,6 +27,8 @@ __all__ = ["RiemlaClassifier", "RiemlaRegressor"]
 
 # Beyond so many weights the full curvature is too large: Kronecker factors.
 _FULL = 2000
+# Of targets with deviation 1. Without noise the posterior is a point, and geodesics towards it do not end.
+_LEAST_NOISE = 1e-3
 
 
 def _counted(x: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -35,8 +37,6 @@ def _counted(x: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         return x, y, None
     weights = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
     counts = weights > 0
-    if not counts.any():
-        raise ValueError("sample_weight is 0 for every row, but must be above 0 for at least one")
     return x[counts], y[counts], weights[counts]
 
 
@@ -111,7 +111,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
                 self.subset_of_weights,
                 structure,
                 prior_precision=found["prior_precision"],
-                sigma_noise=found.get("sigma_noise", 1.0),
+                sigma_noise=max(found.get("sigma_noise", 1.0), _LEAST_NOISE),
                 n_threads=self._threads(),
             ).fit(inputs, targets, sample_weight=sample_weight, progress=progress)
             self.draws_ = self.laplace_.sample(
@@ -229,7 +229,8 @@ class RiemlaClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 class RiemlaRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
     """A neural network for numbers whose intervals widen where there were no data.
 
-    As :class:`RiemlaClassifier`; targets are standardised inside, and the noise is chosen with the prior.
+    As :class:`RiemlaClassifier`; targets are standardised inside, and the noise is chosen with the prior: at least a
+    thousandth of the deviation of the targets.
 
     Parameters
     ----------
