@@ -258,7 +258,7 @@ quick = { seeds = 1, samples = 3, epochs = 500, rows = 60 }
     let done = study(&[]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
     let first = content(&out);
-    // Every line has its checksum next to it.
+    // As they are on the disk: `content` leaves the seconds out.
     let runs = fs::read_to_string(out.join("runs.jsonl")).expect("reads");
     let objects = runs.lines().filter_map(|line| Some(&line[line.find('{')?..=line.rfind('}')?]));
     let records: Vec<serde_json::Value> =
