@@ -16,6 +16,7 @@ fn never_a_nat_below_a_grid_of_fixed_precisions_on_real_tables() {
             let config = TrainConfig {
                 network: NetworkChoice::Hidden(vec![hidden], Activation::Tanh),
                 prior,
+                baselines: false,
                 ..TrainConfig::new(directory.join(format!("{name}.csv")))
             };
             let trained = train(&config, &AtomicBool::new(false), &Silent).expect("trains");
