@@ -239,9 +239,10 @@ mod tests {
         let text = estimate(6.0, 12, 100);
         assert_eq!(
             text,
-            "the search for the strength takes about 18 seconds, then 100 draws about 50 seconds"
+            "estimated time: about 18 seconds for the search of the strength, then about 50 seconds for 100 draws"
         );
-        assert_eq!(estimate(3000.0, 0, 100), "the search for the strength takes about 2.5 hours");
+        let text = estimate(3000.0, 0, 100);
+        assert_eq!(text, "estimated time: about 2.5 hours for the search of the strength");
         assert_eq!([0.2, 89.0, 600.0].map(in_words), ["a second", "89 seconds", "10 minutes"]);
     }
 }

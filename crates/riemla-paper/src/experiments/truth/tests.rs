@@ -174,7 +174,7 @@ fn mistakes_in_the_file_are_named() {
         ("samples = 200", "sampels = 200", "sampels"),
         ("members = 10", "members = 1", "at least 2"),
         ("\"given\"", "\"fixed\"", "given"),
-        ("\"la\"", "\"map\"", "map cannot be held against the truth"),
+        ("\"la\"", "\"map\"", "map cannot be compared with the truth"),
         ("\"riem-la a=1\"", "\"riem-la\"", "riem-la cannot"),
     ] {
         assert!(good.contains(from), "{from}");
