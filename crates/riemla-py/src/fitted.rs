@@ -37,7 +37,7 @@ impl Fitted {
     /// Fits the Gaussian at the weights of a network.
     #[staticmethod]
     #[pyo3(signature = (network, theta, likelihood, prior_precision, inputs, labels, values, weights, config, threads, watcher))]
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments)] // named arguments in Python
     fn fit(
         py: Python<'_>,
         network: &str,
@@ -200,7 +200,7 @@ impl Fitted {
     }
 
     /// Structure and arrays of the precision.
-    #[allow(clippy::type_complexity)]
+    #[allow(clippy::type_complexity)] // tuples of arrays in Python
     fn precision<'py>(
         &self,
         py: Python<'py>,
@@ -210,7 +210,7 @@ impl Fitted {
 
     /// Draws, in memory or in a posterior directory.
     #[pyo3(signature = (config, samples, seed, seconds, most_weights, store, name, threads, watcher))]
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments)] // named arguments in Python
     fn sample<'py>(
         &self,
         py: Python<'py>,
@@ -300,7 +300,7 @@ impl Fitted {
 
     /// Mean and variance of the linearised outputs, rows × outputs.
     #[pyo3(signature = (inputs, threads))]
-    #[allow(clippy::type_complexity)]
+    #[allow(clippy::type_complexity)] // tuples of arrays in Python
     fn moments<'py>(
         &self,
         py: Python<'py>,

@@ -31,7 +31,7 @@ impl Function {
     /// The Gaussian has the given precision, or that of the Hessian by differences.
     #[new]
     #[pyo3(signature = (value_and_grad, value, address, theta, structure, arrays, rank, threads, watcher))]
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments)] // named arguments in Python
     fn new(
         py: Python<'_>,
         value_and_grad: Py<PyAny>,
@@ -85,7 +85,7 @@ impl Function {
     }
 
     /// Structure and arrays of the precision.
-    #[allow(clippy::type_complexity)]
+    #[allow(clippy::type_complexity)] // tuples of arrays in Python
     fn precision<'py>(
         &self,
         py: Python<'py>,
@@ -109,7 +109,7 @@ impl Function {
 
     /// Draws, in memory or in a directory.
     #[pyo3(signature = (config, samples, seed, seconds, store, threads, watcher))]
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments)] // named arguments in Python
     fn sample<'py>(
         &self,
         py: Python<'py>,

@@ -19,7 +19,7 @@ use crate::settings;
 /// Trains; prior precision (unless it is given) and noise are those of the largest marginal likelihood.
 #[pyfunction]
 #[pyo3(signature = (network, inputs, labels, values, weights, prior_precision, iterations, seed, threads, watcher))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // named arguments in Python
 pub fn train<'py>(
     py: Python<'py>,
     network: &str,

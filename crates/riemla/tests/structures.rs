@@ -1,4 +1,7 @@
 //! Kronecker-factored and low-rank curvature and the empirical Fisher, against dense matrices.
+//!
+//! Longer than other files on purpose: every structure is held against the same dense matrices, and the helpers that make
+//! these would have to be shared by files that each use half of them.
 
 mod common;
 mod models;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use riemla::nn::Network;
+use riemla::nn::{Network, NetworkSpec};
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla_files::tensors::TensorFile;
 use riemla_files::{
@@ -43,30 +43,7 @@ pub struct Imported {
 /// Reads a network of another program.
 pub fn import(config: &ImportConfig) -> Result<Imported> {
     let path = &config.weights;
-    let onnx = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"));
-    let (network, theta, known, mut notes) = match (&config.network, onnx) {
-        (None, true) => {
-            let found = import_onnx(path)?;
-            (found.network, found.theta, found.likelihood, found.notes)
-        }
-        (Some(_), true) => {
-            return Err(WorkflowError::unfit("an ONNX file contains its network: leave out --network"));
-        }
-        (Some(spec), false) => {
-            let spec = read_model_spec(spec)?;
-            let found = import_state_dict(path, &spec.network)?;
-            (spec.network, found.theta, spec.likelihood, found.notes)
-        }
-        (None, false) => {
-            // Perhaps it is none: that would be the first thing to say.
-            TensorFile::open(path)?.list()?;
-            return Err(WorkflowError::unfit(format!(
-                "{0}: a state dict contains only weights; describe the network in a file and give it with --network\n  \
-                 `riemla import --help` shows such a file\n  `riemla inspect {0}` lists the tensors",
-                path.display()
-            )));
-        }
-    };
+    let Found { network, theta, likelihood: known, mut notes } = read(config)?;
     let outputs = Network::new(&network)?.outputs();
     let likelihood = match config.likelihood.or(known) {
         Some(likelihood) => likelihood,
@@ -106,6 +83,45 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
     };
     model.check(&path.display().to_string())?;
     Ok(Imported { model, notes })
+}
+
+/// A network as its file has it.
+struct Found {
+    network: NetworkSpec,
+    theta: Vec<f64>,
+    likelihood: Option<Likelihood>,
+    notes: Vec<String>,
+}
+
+/// Reads ONNX, or a state dict with the description of its network.
+fn read(config: &ImportConfig) -> Result<Found> {
+    let path = &config.weights;
+    let onnx = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"));
+    match (&config.network, onnx) {
+        (None, true) => {
+            let found = import_onnx(path)?;
+            let (network, likelihood) = (found.network, found.likelihood);
+            Ok(Found { network, theta: found.theta, likelihood, notes: found.notes })
+        }
+        (Some(_), true) => {
+            Err(WorkflowError::unfit("an ONNX file contains its network: leave out --network"))
+        }
+        (Some(spec), false) => {
+            let spec = read_model_spec(spec)?;
+            let found = import_state_dict(path, &spec.network)?;
+            let (network, likelihood) = (spec.network, spec.likelihood);
+            Ok(Found { network, theta: found.theta, likelihood, notes: found.notes })
+        }
+        (None, false) => {
+            // Perhaps it is none: that would be the first thing to say.
+            TensorFile::open(path)?.list()?;
+            Err(WorkflowError::unfit(format!(
+                "{0}: a state dict contains only weights; describe the network in a file and give it with --network\n  \
+                 `riemla import --help` shows such a file\n  `riemla inspect {0}` lists the tensors",
+                path.display()
+            )))
+        }
+    }
 }
 
 /// The columns of the table that the network was trained on.
