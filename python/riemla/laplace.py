@@ -297,6 +297,7 @@ class Laplace:
         tolerance: float | None = None,
         max_steps: int | None = None,
         batch_size: int | None = None,
+        polish: int | str | None = None,
         seconds: float | None = None,
         store: str | os.PathLike[str] | None = None,
         name: str | None = None,
@@ -324,6 +325,10 @@ class Laplace:
             Of the integrator of geodesics.
         batch_size : int, optional
             Rows of a fresh random batch per geodesic, all rows if left out; of swag rows per step.
+        polish : int or "auto", optional
+            Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients on all
+            rows, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
+            pilot chains no longer changes. ``draws.summary["polish"]`` and ``draws.warnings`` say whether that was enough.
         seconds : float, optional
             Stop after this time and keep what is finished.
         store : path, optional
@@ -351,6 +356,7 @@ class Laplace:
             tolerance=tolerance,
             max_steps=max_steps,
             batch_size=batch_size,
+            polish=polish,
             **options,
         )
         count = _DEFAULT_DRAWS.get(json.loads(config)["method"], 100) if n_samples is None else n_samples

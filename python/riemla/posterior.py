@@ -80,6 +80,7 @@ class Posterior:
         strength: str | float | None = None,
         tolerance: float | None = None,
         max_steps: int | None = None,
+        polish: int | str | None = None,
         seconds: float | None = None,
         store: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
@@ -101,6 +102,10 @@ class Posterior:
             Of the metric: a rule that finds it, or a number (smaller lets draws go further).
         tolerance, max_steps : optional
             Of the integrator of geodesics; 1e-5 and 100000.
+        polish : int or "auto", optional
+            Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients of the
+            function, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
+            pilot chains no longer changes. ``draws.summary["polish"]`` and ``draws.warnings`` say whether that was enough.
         seconds : float, optional
             Stop after this time and keep what is finished.
         store : path, optional
@@ -121,7 +126,13 @@ class Posterior:
         there are none. An exception of the function ends the run and comes out as itself.
         """
         config = run_config(
-            method, metric=metric, strength=strength, tolerance=tolerance, max_steps=max_steps, methods=_METHODS
+            method,
+            metric=metric,
+            strength=strength,
+            tolerance=tolerance,
+            max_steps=max_steps,
+            polish=polish,
+            methods=_METHODS,
         )
         count, seed = whole("n_samples", n_samples, 1, 1_000_000), whole("seed", seed)
         place = None if store is None else os.fspath(store)

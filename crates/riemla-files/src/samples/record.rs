@@ -1,7 +1,7 @@
 //! What is written about a run and about each of its draws.
 
 use riemla::geometry::{Counters, Diagnostics, Status};
-use riemla::posterior::{Draw, GeodesicSummary};
+use riemla::posterior::{Draw, GeodesicSummary, PolishSummary};
 use serde::{Deserialize, Serialize};
 
 use super::RunConfig;
@@ -40,6 +40,9 @@ pub struct DrawRecord {
     /// What its geodesic did; none for methods without.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub geodesic: Option<GeodesicRecord>,
+    /// What the chain that polished it did; none for draws without.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub polish: Option<PolishRecord>,
 }
 
 /// A geodesic, all numbers in one object.
@@ -69,15 +72,47 @@ pub struct GeodesicRecord {
     loss_bound: f64,
 }
 
+/// The chain of a polished draw, all numbers in one object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolishRecord {
+    gradients: usize,
+    proposals: usize,
+    accepted: usize,
+    #[serde(with = "any_number")]
+    acceptance: f64,
+    #[serde(with = "any_number")]
+    loss_start: f64,
+    #[serde(with = "any_number")]
+    loss_half: f64,
+    #[serde(with = "any_number")]
+    loss_end: f64,
+    #[serde(with = "any_number")]
+    square_start: f64,
+    #[serde(with = "any_number")]
+    square_end: f64,
+    #[serde(with = "any_number")]
+    overlap: f64,
+}
+
 impl DrawRecord {
     /// The record of a draw.
     pub fn new(draw: &Draw) -> Self {
-        Self { index: draw.index, geodesic: draw.geodesic.as_ref().map(GeodesicRecord::new) }
+        Self {
+            index: draw.index,
+            geodesic: draw.geodesic.as_ref().map(GeodesicRecord::new),
+            polish: draw.polish.as_ref().map(PolishRecord::new),
+        }
     }
 
     /// The draw of a record.
     pub fn into_draw(self, theta: Vec<f64>) -> Draw {
-        Draw { index: self.index, theta, geodesic: self.geodesic.map(|record| record.summary()) }
+        Draw {
+            index: self.index,
+            theta,
+            geodesic: self.geodesic.map(|record| record.summary()),
+            polish: self.polish.map(|record| record.summary()),
+        }
     }
 }
 
@@ -121,6 +156,62 @@ impl GeodesicRecord {
                 loss_bound,
             },
             attempts: self.attempts,
+        }
+    }
+}
+
+impl PolishRecord {
+    fn new(summary: &PolishSummary) -> Self {
+        let PolishSummary {
+            gradients,
+            proposals,
+            accepted,
+            acceptance,
+            loss_start,
+            loss_half,
+            loss_end,
+            square_start,
+            square_end,
+            overlap,
+        } = *summary;
+        Self {
+            gradients,
+            proposals,
+            accepted,
+            acceptance,
+            loss_start,
+            loss_half,
+            loss_end,
+            square_start,
+            square_end,
+            overlap,
+        }
+    }
+
+    fn summary(&self) -> PolishSummary {
+        let Self {
+            gradients,
+            proposals,
+            accepted,
+            acceptance,
+            loss_start,
+            loss_half,
+            loss_end,
+            square_start,
+            square_end,
+            overlap,
+        } = *self;
+        PolishSummary {
+            gradients,
+            proposals,
+            accepted,
+            acceptance,
+            loss_start,
+            loss_half,
+            loss_end,
+            square_start,
+            square_end,
+            overlap,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::PolishSummary;
 use crate::geometry::{Counters, Diagnostics, Geodesic, Status};
 
 /// A geodesic without its vectors.
@@ -37,4 +38,13 @@ pub struct Draw {
     pub theta: Vec<f64>,
     /// What the geodesic did; none for methods without.
     pub geodesic: Option<GeodesicSummary>,
+    /// What the chain that polished it did, if it was polished.
+    pub polish: Option<PolishSummary>,
+}
+
+impl Draw {
+    /// Weights without a geodesic.
+    pub fn of_weights(index: u64, theta: Vec<f64>) -> Self {
+        Self { index, theta, geodesic: None, polish: None }
+    }
 }

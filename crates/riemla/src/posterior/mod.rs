@@ -16,6 +16,7 @@ mod draw;
 mod geodesics;
 mod heights;
 mod model;
+mod polish;
 mod sampler;
 mod samples;
 mod search;
@@ -27,6 +28,10 @@ pub use config::{BatchPlan, Method, MetricChoice, PosteriorConfig, Unfinished};
 pub use draw::{Draw, GeodesicSummary};
 pub use heights::virial_ratio;
 pub use model::{Model, NetworkOutputs, OutputMoments, Outputs};
+pub use polish::{
+    HamiltonianChain, Leapfrog, LossLevel, Mass, Polish, PolishFound, PolishLength, PolishReport,
+    PolishSummary, Transition,
+};
 pub use sampler::{Posterior, Validation};
 pub use samples::SampleSet;
 pub use search::SearchStatus;

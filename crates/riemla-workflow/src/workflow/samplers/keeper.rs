@@ -119,7 +119,7 @@ impl<'a> Keeper<'a> {
 
     /// Keeps weights without a geodesic.
     pub fn keep_weights(&self, index: u64, theta: Vec<f64>) {
-        self.keep(&Draw { index, theta, geodesic: None });
+        self.keep(&Draw::of_weights(index, theta));
     }
 
     /// Whether no further draws are wanted.
