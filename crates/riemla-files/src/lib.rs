@@ -12,6 +12,7 @@ mod error;
 pub mod identity;
 pub mod idx;
 pub mod json;
+pub mod members;
 pub mod model;
 pub mod onnx;
 mod open;

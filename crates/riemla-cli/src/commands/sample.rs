@@ -11,10 +11,11 @@ use riemla_workflow::method::MethodName;
 use riemla_workflow::report::aligned;
 use riemla_workflow::setting::Setting;
 use riemla_workflow::workflow::environment;
-use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken, sample};
+use riemla_workflow::workflow::members::sample_members;
+use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
-use super::shared::{ReadingArguments, positive};
+use super::shared::{ReadingArguments, members_json, of_members, positive};
 use riemla_cli::arguments::whole;
 use riemla_cli::interrupt::{code, stop_flag};
 use riemla_cli::output::{json, print};
@@ -201,13 +202,19 @@ pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
     let config = config(arguments)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
-    let sampled = sample(&arguments.posterior, &config, stop, &bar);
+    let sampled = sample_members(&arguments.posterior, &config, stop, &bar);
     bar.finish();
     let sampled = sampled?;
-    print(&if arguments.json { in_json(&sampled)? } else { in_words(&sampled.taken) })?;
+    print(&if arguments.json {
+        json(&members_json(sampled.iter().map(in_json).collect()))?
+    } else {
+        of_members(sampled.iter().map(|member| in_words(&member.taken)).collect())
+    })?;
     if !quiet {
-        sampled.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-        eprintln!("{}", closing(&sampled, config.shard));
+        for member in &sampled {
+            member.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+            eprintln!("{}", closing(member, config.shard));
+        }
     }
     Ok(code(stop))
 }
@@ -269,9 +276,9 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
     posterior
 }
 
-fn in_json(sampled: &Sampled) -> anyhow::Result<String> {
+fn in_json(sampled: &Sampled) -> serde_json::Value {
     let taken = &sampled.taken;
-    json(&serde_json::json!({
+    serde_json::json!({
         "directory": sampled.directory,
         "draws": taken.draws.len(),
         "new_draws": taken.new,
@@ -282,7 +289,7 @@ fn in_json(sampled: &Sampled) -> anyhow::Result<String> {
         "summary": taken.diagnosis.summary,
         "warnings": taken.diagnosis.warnings,
         "version": env!("CARGO_PKG_VERSION"),
-    }))
+    })
 }
 
 fn in_words(taken: &Taken) -> String {

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla_files::encoding::MissingValues;
-use riemla_files::{CsvOptions, Model, ReadOptions, SavedPosterior};
+use riemla_files::{CsvOptions, Model, ReadOptions};
 use riemla_workflow::workflow::guarantees::Wanted;
+use riemla_workflow::workflow::members::{self, Weighting};
 use riemla_workflow::workflow::{ColumnChoices, DataFiles, WorkflowError};
 
 /// Where data come from.
@@ -193,6 +194,36 @@ pub fn facts(weights: usize, prior: &PriorPrecision, likelihood: Likelihood) -> 
     format!("{weights} weights, prior_precision {prior}{noise}")
 }
 
+/// How members are weighed.
+#[derive(Debug, Args)]
+pub struct MemberArguments {
+    /// How much each member counts where the posterior has several: all the same, or in proportion to its marginal
+    /// likelihood
+    #[arg(long, value_name = "WAY", default_value = "equal")]
+    pub member_weights: WeightingName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum WeightingName {
+    Equal,
+    Evidence,
+}
+
+impl MemberArguments {
+    /// In the words of the workflow.
+    pub fn weighting(&self) -> Weighting {
+        match self.member_weights {
+            WeightingName::Equal => Weighting::Equal,
+            WeightingName::Evidence => Weighting::Evidence,
+        }
+    }
+}
+
+/// Reads a model directory, or all members of one.
+pub fn model_directories(path: &Path) -> anyhow::Result<Vec<Model>> {
+    members::directories(path)?.iter().map(|member| model_directory(member)).collect()
+}
+
 /// Reads a model directory, or says how to make one.
 pub fn model_directory(path: &Path) -> anyhow::Result<Model> {
     if !path.join(riemla_files::model::MODEL_FILE).is_file() {
@@ -202,7 +233,15 @@ pub fn model_directory(path: &Path) -> anyhow::Result<Model> {
     Ok(Model::read(path)?)
 }
 
-/// Reads a posterior directory, or says how to make one.
-pub fn posterior_directory(path: &Path) -> anyhow::Result<SavedPosterior> {
-    Ok(riemla_workflow::workflow::read_posterior(path)?)
+/// Results of several members one below the other; that of one alone as it is.
+pub fn of_members(texts: Vec<String>) -> String {
+    if texts.len() == 1 {
+        return texts.concat();
+    }
+    texts.iter().enumerate().map(|(k, text)| format!("member {}\n{text}\n", k + 1)).collect()
+}
+
+/// The same as JSON: an object for one, a list for several.
+pub fn members_json(mut results: Vec<serde_json::Value>) -> serde_json::Value {
+    if results.len() == 1 { results.remove(0) } else { serde_json::json!({ "members": results }) }
 }

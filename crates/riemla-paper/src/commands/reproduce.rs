@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use riemla_files::{Existing, Kind, OutputFile};
+use riemla_paper::confirmation;
 use riemla_paper::datasets::DataDirs;
 use riemla_paper::experiments::{
     self, BUILTIN, Experiment, ExperimentError, Outcome, PriorName, Problem, Request, Setting, Takes,
@@ -31,6 +32,7 @@ and seeds
 results.csv
   riemla reproduce strength --out results/strength          compare rules for the strength of the metric
   riemla reproduce truth --out results/truth                compare methods with exact draws
+  riemla reproduce confirmation --out results/confirmation  the defaults on tables that played no part
 
 Every draw is saved as soon as it is finished. Ctrl-C ends the run after the current draws and writes a \
 report of the results so far; --resume continues, with the same results as an uninterrupted run.";
@@ -128,8 +130,34 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
         ["list", ..] => {
             anyhow::bail!("`reproduce list` lists all experiments and takes no further arguments")
         }
+        [confirmation::NAME] => confirm(arguments, quiet),
         _ => execute(arguments, &request(arguments, &words)?, quiet),
     }
+}
+
+/// The defaults on tables that played no part in choosing them.
+fn confirm(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
+    if arguments.prior != PriorArgument::Both || !arguments.preset.is_empty() || arguments.samples.is_some() {
+        anyhow::bail!(
+            "{} has its own settings: leave out --prior, --preset and --samples",
+            confirmation::NAME
+        );
+    }
+    let mut plan = confirmation::Plan::new(arguments.quick)?;
+    plan.seeds = arguments.seeds.unwrap_or(plan.seeds);
+    prepare(&arguments.out, arguments.resume, &[])?;
+    let data = DataDirs::new(arguments.data_dir.as_deref());
+    let (stop, bar, begun) = (stop_flag(quiet)?, Bar::new(quiet), Instant::now());
+    let outcome = confirmation::run(&plan, &arguments.out, &data, stop, &bar);
+    bar.finish();
+    let outcome = outcome?;
+    if !confirmation::records(&arguments.out)?.is_empty() {
+        let page = confirmation::write_reports(&arguments.out)?;
+        if !quiet {
+            eprintln!("Report: {}", page.display());
+        }
+    }
+    finish(&outcome, begun, quiet)
 }
 
 /// Runs in the output directory and reports what is there, whatever the end.
@@ -143,8 +171,13 @@ fn execute(arguments: &Reproduce, request: &Request, quiet: bool) -> anyhow::Res
     bar.finish();
     let outcome = outcome?;
     report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
+    finish(&outcome, begun, quiet)
+}
+
+/// How a run ended, in words and as an exit code.
+fn finish(outcome: &Outcome, begun: Instant, quiet: bool) -> anyhow::Result<ExitCode> {
     if !quiet {
-        eprintln!("{}", closing(&outcome, begun.elapsed().as_secs()));
+        eprintln!("{}", closing(outcome, begun.elapsed().as_secs()));
     }
     outcome.failures.iter().for_each(|failure| eprintln!("error: {failure}"));
     Ok(match outcome {
@@ -239,6 +272,11 @@ fn list() -> anyhow::Result<String> {
         text += &format!("{name:15} {title}\n{:15} {seeds} seeds, {samples} draws per posterior\n", "");
         text += &needs(takes, problems);
     }
+    text += &format!(
+        "{:15} The defaults on tables that played no part in choosing them\n{:15} see docs/confirmation.md\n",
+        confirmation::NAME,
+        ""
+    );
     text += "\nTimes are for one core, both priors and the presets paper and calibrated.\n";
     Ok(text)
 }

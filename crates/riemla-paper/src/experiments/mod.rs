@@ -8,7 +8,7 @@ mod engine;
 mod error;
 mod fit;
 mod fitted;
-mod layout;
+pub(crate) mod layout;
 mod names;
 mod paper;
 mod record;

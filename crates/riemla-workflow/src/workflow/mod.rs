@@ -17,6 +17,7 @@ mod held_out;
 mod import;
 pub mod input;
 mod inspect;
+pub mod members;
 pub mod memory;
 pub mod predict;
 pub mod predictor;

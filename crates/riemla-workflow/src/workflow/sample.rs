@@ -9,6 +9,7 @@ use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss};
 use riemla::posterior::Posterior;
 use riemla_files::identity::differences;
+use riemla_files::members::members_of;
 pub use riemla_files::ours::SAMPLES_DIRECTORY;
 use riemla_files::{FittedTo, InUse, Origin, RunConfig, SampleStore, SavedPosterior, Shard, TrainingData};
 
@@ -161,6 +162,13 @@ pub fn read_posterior(directory: &Path) -> Result<SavedPosterior> {
 fn check_posterior(directory: &Path) -> Result<()> {
     if directory.join(riemla_files::posterior::POSTERIOR_FILE).is_file() {
         return Ok(());
+    }
+    if let Some(members) = members_of(directory)? {
+        let (count, first) = (members.len(), members[0].display());
+        return Err(WorkflowError::unfit(format!(
+            "{} has {count} members, which this takes one at a time: give one of them, such as {first}",
+            directory.display()
+        )));
     }
     Err(WorkflowError::NotA {
         path: directory.into(),

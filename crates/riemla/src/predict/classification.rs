@@ -18,7 +18,7 @@ pub struct ClassPrediction {
     pub epistemic: Option<Vec<f64>>,
 }
 
-fn entropy(probabilities: &[f64]) -> f64 {
+pub(super) fn entropy(probabilities: &[f64]) -> f64 {
     probabilities.iter().map(|&p| if p > 0.0 { -p * p.ln() } else { 0.0 }).sum()
 }
 

@@ -2,6 +2,7 @@
 
 mod classification;
 mod conformal;
+mod mixture;
 mod predictor;
 mod regression;
 mod spread;

@@ -9,7 +9,7 @@ use super::Source;
 use crate::scores::{Doubts, losses};
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::guarantees::{Guarantees, Wanted};
-use crate::workflow::predictor::Predictor;
+use crate::workflow::members::Together;
 
 /// What one method gains by knowing what it does not know.
 #[derive(Debug, Clone, Serialize)]
@@ -88,7 +88,7 @@ impl Selective {
 
 /// What the held-out rows can promise; what they cannot is a note, and the other methods are evaluated all the same.
 fn possible(
-    predictor: &Predictor,
+    predictor: &Together,
     held_out: Option<&Dataset>,
     wanted: Wanted,
     notes: &mut Vec<String>,

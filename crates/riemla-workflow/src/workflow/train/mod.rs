@@ -21,6 +21,7 @@ use crate::watch::Watch;
 pub use baselines::Baseline;
 pub use candidates::{AUTO_HIDDEN, Tried};
 pub use prepare::Prepared;
+pub(super) use prepare::prepare;
 pub use search::SearchCost;
 
 /// What is asked of a training.
@@ -129,7 +130,7 @@ pub struct Trained {
 /// Weights, prior precision and noise are those of the largest evidence (see
 /// [`riemla::curvature::PriorSearch`]). Once `stop` is set training ends with the best until then; the notes say so.
 pub fn train(config: &TrainConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<Trained> {
-    train_on(config, prepare::prepare(config)?, stop, watch)
+    train_on(config, prepare(config)?, stop, watch)
 }
 
 /// The same with data that are at hand: the files of the settings are not read.

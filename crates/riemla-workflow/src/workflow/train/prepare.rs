@@ -33,7 +33,7 @@ fn held_out_rows(config: &TrainConfig, rows: usize) -> Result<usize> {
 }
 
 /// Reads the files of a training, encodes them and holds rows out.
-pub(super) fn prepare(config: &TrainConfig) -> Result<Prepared> {
+pub(in crate::workflow) fn prepare(config: &TrainConfig) -> Result<Prepared> {
     if config.data.labels.is_some() {
         return prepare_arrays(config);
     }
