@@ -13,17 +13,18 @@ mod selective;
 use std::path::Path;
 
 use riemla::data::Dataset;
+use riemla::objective::Likelihood;
 use riemla::predict::{Prediction, Temperature};
 use riemla::score::Bootstrap;
 use riemla_files::SavedPosterior;
-use riemla_files::encoding::{Encoding, Scale};
+use riemla_files::encoding::Scale;
 
 use super::draws::{DrawnSet, assembled, closed_form, drawn, predictor, set_names};
 use super::error::{Result, WorkflowError};
 use super::guarantees::Wanted;
 use super::held_out::{at_temperature, held_out_rows};
 use super::input::DataFiles;
-use super::predictor::{self, Predictor, decoded};
+use super::predictor::{self, Predictor, decoded, scales};
 use super::sample::{SAMPLES_DIRECTORY, read_posterior};
 use super::set_summary::SetSummary;
 use crate::method::MethodName;
@@ -62,8 +63,8 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
     let others = others.collect::<Result<Vec<_>>>()?;
     let held_out = held_out_rows(&saved, config.validation.as_ref(), &mut notes)?;
     let ways = ways(directory, &saved, held_out.as_ref(), config, &mut notes)?;
-    let scale = saved.model.encoding.as_ref().and_then(Encoding::target_scale);
-    let targets = decoded_targets(data.targets(), scale);
+    let targets = decoded_targets(data.targets(), &scales(&saved.model));
+    let kind = saved.laplace.likelihood.kind();
     let scorer = Scorer::default();
     let mut methods: Vec<MethodResult> = Vec::new();
     for Way { name, method, source } in &ways {
@@ -71,9 +72,9 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
         let prediction = source.predict(data.inputs(), data.len())?;
         watch.begin(&format!("scoring {name}"), 0);
         let interval = |kind: &ScoreKind| scorer.interval(kind, &prediction, &targets, &config.bootstrap);
-        let scores = kinds(&targets).iter().map(interval).collect::<riemla::Result<_>>()?;
+        let scores = kinds(kind).iter().map(interval).collect::<riemla::Result<_>>()?;
         let base = methods.first().map(|map| &map.prediction);
-        let gain = |map| scorer.difference(proper(&targets), (&prediction, map), &targets, &config.bootstrap);
+        let gain = |map| scorer.difference(proper(kind), (&prediction, map), &targets, &config.bootstrap);
         let gain = base.map(gain).transpose()?;
         let mut ood = Vec::new();
         for (files, inputs) in config.ood.iter().zip(&others) {
@@ -85,9 +86,21 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
         let of = (&prediction, &targets);
         let selective = Selective::new(source, held_out.as_ref(), config.wanted, of, &mut missing)?;
         notes.extend(missing.into_iter().map(|reason| format!("{name}: {reason}")));
+        let per_target = scorer.per_target(&prediction, &targets)?;
         let (name, method, draws) = (name.clone(), *method, source.draws());
         let summary = SetSummary::read(&directory.join(SAMPLES_DIRECTORY).join(&name))?;
-        methods.push(MethodResult { name, method, draws, scores, gain, prediction, ood, selective, summary });
+        methods.push(MethodResult {
+            name,
+            method,
+            draws,
+            scores,
+            per_target,
+            gain,
+            prediction,
+            ood,
+            selective,
+            summary,
+        });
     }
     let temperature = ways.iter().find_map(|way| way.source.temperature());
     Ok(Evaluation {
@@ -114,7 +127,7 @@ struct Way {
 /// Where its predictions come from.
 enum Source {
     /// The training targets alone.
-    Constant { train: Dataset, classes: usize, scale: Option<Scale> },
+    Constant { train: Dataset, likelihood: Likelihood, outputs: usize, scales: Vec<Scale> },
     /// Weights.
     Weights(Predictor),
 }
@@ -138,7 +151,9 @@ impl Source {
 
     fn predict(&self, inputs: &[f64], rows: usize) -> riemla::Result<Prediction> {
         match self {
-            Self::Constant { train, classes, scale } => Ok(decoded(constant(train, *classes, rows), *scale)),
+            Self::Constant { train, likelihood, outputs, scales } => {
+                Ok(decoded(constant(train, *likelihood, *outputs, rows), scales))
+            }
             Self::Weights(predictor) => predictor.predict(inputs),
         }
     }
@@ -173,9 +188,12 @@ fn ways(
     let map = predictor(saved, directory, MethodName::Map.name())?;
     let mut all = vec![named(MethodName::Map, map.clone())];
     if let Some(data) = &saved.data {
-        let scale = saved.model.encoding.as_ref().and_then(Encoding::target_scale);
-        let classes = saved.laplace.likelihood.classes(map.model.output_len()).unwrap_or(0);
-        let source = Source::Constant { train: data.train.clone(), classes, scale };
+        let source = Source::Constant {
+            train: data.train.clone(),
+            likelihood: saved.laplace.likelihood,
+            outputs: map.model.output_len(),
+            scales: scales(&saved.model),
+        };
         let method = MethodName::Constant;
         all.push(Way { name: method.name().into(), method, source });
     }
