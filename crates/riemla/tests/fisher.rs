@@ -19,11 +19,15 @@ use riemla::posterior::{BatchPlan, Method, MetricChoice, Posterior, PosteriorCon
 use riemla::testing::{assert_vectors, check_metric};
 use riemla::train::{Lbfgs, lbfgs};
 
-fn cases() -> [(Arc<Network>, Likelihood); 4] {
+fn cases() -> [(Arc<Network>, Likelihood); 8] {
     [
         (mlp(&[2, 4, 3], Activation::Tanh), Likelihood::Categorical),
         (mlp(&[2, 5, 1], Activation::SOFTPLUS), Likelihood::Bernoulli),
         (mlp(&[1, 6, 2], Activation::Tanh), GAUSSIAN),
+        (mlp(&[1, 6, 2], Activation::Tanh), models::per_output(&[0.3, 1.4])),
+        (mlp(&[2, 5, 2], Activation::Tanh), Likelihood::Heteroscedastic),
+        (mlp(&[2, 5, 2], Activation::Tanh), Likelihood::Poisson),
+        (mlp(&[2, 5, 2], Activation::Tanh), Likelihood::MultiLabel),
         (models::network(&models::small_cnn()), Likelihood::Categorical),
     ]
 }
@@ -109,6 +113,9 @@ fn the_acceleration_is_that_of_brute_force_christoffel_symbols() {
         (mlp(&[2, 1], Activation::Tanh), Likelihood::Bernoulli),
         (mlp(&[1, 2, 3], Activation::Tanh), Likelihood::Categorical),
         (mlp(&[1, 2, 1], Activation::Tanh), GAUSSIAN),
+        (mlp(&[1, 2, 2], Activation::Tanh), Likelihood::Heteroscedastic),
+        (mlp(&[1, 2, 1], Activation::Tanh), Likelihood::Poisson),
+        (mlp(&[1, 2, 2], Activation::Tanh), Likelihood::MultiLabel),
     ] {
         let loss = models::loss(&network, likelihood, 8, 0.3);
         let (theta, subset) = (network.initialize(4), all(&network));

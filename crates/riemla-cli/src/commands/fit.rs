@@ -8,7 +8,7 @@ use riemla::curvature::{Curvature, LaplaceConfig, PriorChoice, Refit, Structure,
 use riemla::objective::PriorPrecision;
 use riemla_files::members::write_posteriors;
 use riemla_files::{Existing, OutputDirectory, SavedPosterior};
-use riemla_workflow::workflow::{FitConfig, Fitted, fit, memory};
+use riemla_workflow::workflow::{DataFiles, FitConfig, Fitted, fit, memory};
 
 use super::shared::{DataArguments, bytes, facts, members_json, model_directories, of_members, positive};
 use riemla_cli::arguments::whole;
@@ -40,6 +40,10 @@ pub struct Fit {
 
     #[command(flatten)]
     pub data: DataArguments,
+
+    /// Column that says how often each row counts: 2 is two equal rows [default: that of the training]
+    #[arg(long, value_name = "COLUMN", conflicts_with = "labels")]
+    pub weights: Option<String>,
 
     /// Directory of the posterior to write
     #[arg(long, short, value_name = "DIR", default_value = "posterior")]
@@ -177,7 +181,7 @@ fn config(arguments: &Fit) -> FitConfig {
     };
     let memory = arguments.memory.or_else(memory::available);
     FitConfig {
-        data: arguments.data.files(),
+        data: DataFiles { weights: arguments.weights.clone(), ..arguments.data.files() },
         laplace,
         memory,
         keep_data: !arguments.without_data,

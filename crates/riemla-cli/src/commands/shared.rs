@@ -21,7 +21,7 @@ pub struct DataArguments {
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
-    /// Column of the target [default: the model's, or "y", or the last one]
+    /// Column of the target, or several such as height,weight [default: the model's, or "y", or the last one]
     #[arg(long, value_name = "COLUMN", conflicts_with = "labels")]
     pub target: Option<String>,
 
@@ -40,6 +40,39 @@ impl DataArguments {
     pub fn inputs(&self) -> Vec<&Path> {
         let labels = self.labels.iter();
         [&self.data].into_iter().chain(labels).map(PathBuf::as_path).collect()
+    }
+}
+
+/// What the outputs of a network mean.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum LikelihoodName {
+    /// Classes, one output each
+    Categorical,
+    /// Two classes, one output
+    Bernoulli,
+    /// Numbers with one noise
+    Gaussian,
+    /// Numbers, each with a noise of its own
+    GaussianPerOutput,
+    /// Numbers whose noise depends on the inputs: means, then logarithms of variances
+    Heteroscedastic,
+    /// Counts: logarithms of rates
+    Poisson,
+    /// Several yes/no labels, one output each
+    MultiLabel,
+}
+
+impl From<LikelihoodName> for riemla_workflow::likelihood::LikelihoodName {
+    fn from(name: LikelihoodName) -> Self {
+        match name {
+            LikelihoodName::Categorical => Self::Categorical,
+            LikelihoodName::Bernoulli => Self::Bernoulli,
+            LikelihoodName::Gaussian => Self::Gaussian,
+            LikelihoodName::GaussianPerOutput => Self::GaussianPerOutput,
+            LikelihoodName::Heteroscedastic => Self::Heteroscedastic,
+            LikelihoodName::Poisson => Self::Poisson,
+            LikelihoodName::MultiLabel => Self::MultiLabel,
+        }
     }
 }
 
@@ -186,6 +219,11 @@ pub fn facts(weights: usize, prior: &PriorPrecision, likelihood: Likelihood) -> 
         }
     };
     let noise = match likelihood {
+        Likelihood::GaussianPerOutput { sigma_noise } => {
+            let sigmas: Vec<String> =
+                sigma_noise.sigmas().iter().map(|sigma| format!("{sigma:.4}")).collect();
+            format!(", sigma_noise {} (in units of the encoded targets)", sigmas.join(", "))
+        }
         Likelihood::Gaussian { sigma_noise } => {
             format!(", sigma_noise {sigma_noise:.4} (in units of the encoded target)")
         }

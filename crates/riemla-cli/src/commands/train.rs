@@ -11,9 +11,9 @@ use riemla_files::members::write_models;
 use riemla_files::{Existing, Model, OutputDirectory, Task};
 use riemla_workflow::report::aligned;
 use riemla_workflow::workflow::members::train_members;
-use riemla_workflow::workflow::{ClassWeight, NetworkChoice, TrainConfig, Trained};
+use riemla_workflow::workflow::{ClassWeight, DataFiles, NetworkChoice, TrainConfig, Trained};
 
-use super::shared::{ColumnArguments, DataArguments, members_json, of_members, positive};
+use super::shared::{ColumnArguments, DataArguments, LikelihoodName, members_json, of_members, positive};
 use riemla_cli::arguments::whole;
 use riemla_cli::interrupt::stop_flag;
 use riemla_cli::output::{json, print};
@@ -26,6 +26,8 @@ Examples:
   riemla train --data train.csv --target species --hidden 50 --prior-precision per-layer --out model/
   riemla train --data fraud.csv --target fraud --class-weight balanced --out model/
   riemla train --data train.csv --target species --members 5 --out model/
+  riemla train --data visits.csv --target visits --likelihood poisson --out model/
+  riemla train --data parts.csv --target length,width --weights copies --out model/
   riemla train --data images.idx.gz --labels labels.idx.gz --network cnn.toml --out model/
 
 About 30 priors are tried per network, from strong to weak; how many, and the gradients and seconds they took, is \
@@ -49,8 +51,17 @@ pub struct Train {
     pub out: PathBuf,
 
     /// What the target is [default: classification for text and few whole numbers]
-    #[arg(long, value_name = "TASK")]
+    #[arg(long, value_name = "TASK", conflicts_with = "likelihood")]
     pub task: Option<TaskName>,
+
+    /// What the outputs mean, more precisely than --task [default: categorical or gaussian; of several target columns
+    /// gaussian-per-output, or multi-label if each has two values]
+    #[arg(long, value_name = "NAME")]
+    pub likelihood: Option<LikelihoodName>,
+
+    /// Column that says how often each row counts in training: 2 is two equal rows
+    #[arg(long, value_name = "COLUMN", conflicts_with = "labels")]
+    pub weights: Option<String>,
 
     #[command(flatten)]
     pub columns: ColumnArguments,
@@ -217,7 +228,8 @@ fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
         (None, None) => NetworkChoice::Auto(activation),
     };
     Ok(TrainConfig {
-        data: arguments.data.files(),
+        data: DataFiles { weights: arguments.weights.clone(), ..arguments.data.files() },
+        likelihood: arguments.likelihood.map(Into::into),
         task: arguments.task.map(|task| match task {
             TaskName::Classification => Task::Classification,
             TaskName::Regression => Task::Regression,

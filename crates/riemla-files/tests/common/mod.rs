@@ -30,6 +30,7 @@ pub fn model() -> Model {
         encoding: Some(Encoding {
             features: features.to_vec(),
             target: Target::Classes { column: "kind".into(), classes, text: true },
+            weights: None,
         }),
         training: Some(TrainingRecord {
             class_weights: None,

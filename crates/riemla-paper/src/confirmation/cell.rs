@@ -152,7 +152,7 @@ fn collected(
     };
     let wanted = |evaluation: &Evaluation, from: &str, name: &str| {
         let method = evaluation.methods.iter().find(|method| method.name == from)?;
-        let scores = kinds(&evaluation.targets).iter().zip(&method.scores);
+        let scores = kinds(evaluation.likelihood.kind()).iter().zip(&method.scores);
         Some(Scored {
             method: name.into(),
             draws: method.draws,

@@ -252,7 +252,7 @@ impl Fit {
         let outputs = Arc::new(NetworkOutputs::new(self.network.clone(), laplace.likelihood)?);
         let method = if linearized { Method::LinRiemLa } else { Method::RiemLa };
         let model = riemla::predict::Predictor::new(outputs, method, laplace.gaussian.clone());
-        Ok(Predictor { model, thetas, way: Way::Draws, scale: None })
+        Ok(Predictor { model, thetas, way: Way::Draws, scales: Vec::new() })
     }
 
     fn training_error(&self, rows: &Rows) -> Result<f64> {

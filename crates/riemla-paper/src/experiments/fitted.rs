@@ -46,6 +46,8 @@ fn in_paper_units(
             scores.retain(|(name, _)| ["nlpd", "rmse"].contains(name));
             scores.sort_by_key(|(name, _)| *name);
         }
+        // The paper has none of these.
+        Prediction::Counts(_) | Prediction::Labels(_) => {}
     }
     Ok(scores)
 }

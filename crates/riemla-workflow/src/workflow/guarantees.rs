@@ -50,14 +50,14 @@ impl Guarantees {
             ));
         };
         let prediction = predictor.predict(rows.inputs())?;
-        let targets = decoded_targets(rows.targets(), predictor.scale());
+        let targets = decoded_targets(rows.targets(), predictor.scales());
         let threshold = |rate| match (&prediction, &targets) {
             (Prediction::Classes(_), Targets::Classes(_)) => {
                 let doubts = Doubts::of(&prediction)?.confidence;
                 Ok(threshold_for_rate(&losses(&prediction, &targets)?, &doubts, rate)?)
             }
             _ => Err(WorkflowError::unfit(
-                "an error rate (--max-error) is for classes; numbers have intervals (--conformal)",
+                "an error rate (--max-error) is for one class per row; numbers and counts have intervals (--conformal)",
             )),
         };
         let conformal = |level| Conformal::fit(&prediction, &targets, level);

@@ -111,7 +111,7 @@ fn model(model: &Model) -> Result<Vec<(&'static str, Value)>> {
     ];
     if let Some(encoding) = &model.encoding {
         properties.push(("features", json!(encoding.columns(false))));
-        properties.push(("target", json!(encoding.target_column())));
+        properties.push(("target", json!(encoding.target_columns().join(", "))));
         properties.extend(encoding.classes().map(|classes| ("classes", json!(classes))));
     }
     properties.extend(model.training.as_ref().map(|training| ("training", json!(training))));

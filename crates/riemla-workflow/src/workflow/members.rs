@@ -182,8 +182,8 @@ impl Together {
         self.predictors[0].model.input_len()
     }
 
-    /// Scale of a real target.
-    pub fn scale(&self) -> Option<Scale> {
-        self.predictors[0].scale
+    /// Scales of real targets.
+    pub fn scales(&self) -> &[Scale] {
+        &self.predictors[0].scales
     }
 }

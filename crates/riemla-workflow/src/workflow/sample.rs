@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use riemla::data::Dataset;
 use riemla::nn::Network;
-use riemla::objective::{Likelihood, NetworkLoss};
+use riemla::objective::{NetworkLoss, TargetKind};
 use riemla::posterior::Posterior;
 use riemla_files::identity::differences;
 use riemla_files::members::members_of;
@@ -63,7 +63,7 @@ impl SampleConfig {
     /// Batches keep the frequencies of classes; numbers have none.
     fn for_model(&self, saved: &SavedPosterior) -> Self {
         let mut config = self.clone();
-        let classes = !matches!(saved.laplace.likelihood, Likelihood::Gaussian { .. });
+        let classes = saved.laplace.likelihood.kind() == TargetKind::Classes;
         if let RunConfig::Posterior(posterior) = &mut config.run {
             posterior.batch.iter_mut().for_each(|batch| batch.stratified = classes);
         }

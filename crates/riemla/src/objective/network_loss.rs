@@ -82,9 +82,7 @@ impl NetworkLoss {
 
     /// The same data and network under another likelihood (noise) and prior.
     pub fn with(&self, likelihood: Likelihood, prior: Prior) -> Result<Self> {
-        if let Likelihood::Gaussian { sigma_noise } = likelihood {
-            crate::error::check_positive("sigma_noise", sigma_noise)?;
-        }
+        likelihood.check_outputs(self.network.outputs())?;
         if std::mem::discriminant(&likelihood) != std::mem::discriminant(&self.likelihood) {
             return Err(Error::Unsupported(
                 "the kind of likelihood is fixed once the data are packed".into(),
@@ -154,7 +152,7 @@ impl NetworkLoss {
 
     /// log p(y | θ) with all constants, scaled like the loss.
     pub fn log_likelihood(&self, theta: &[f64]) -> f64 {
-        let constant = self.likelihood.normalizer(self.total_weight() * self.network.outputs() as f64);
+        let constant: f64 = self.blocks.iter().map(|block| block.constant(&*self.rule)).sum();
         self.prior.value(theta) - self.value(theta) - self.scale * constant
     }
 

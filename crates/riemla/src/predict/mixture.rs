@@ -1,7 +1,7 @@
 //! Predictions of several networks taken together: the mixture of their predictive distributions.
 
 use super::classification::entropy;
-use super::{ClassPrediction, Prediction, RegressionPrediction};
+use super::{ClassPrediction, LabelPrediction, Prediction, RegressionPrediction};
 use crate::error::check_len;
 use crate::{Error, Result};
 
@@ -29,8 +29,16 @@ impl Prediction {
                 Ok(Self::Classes(classes(&parts)?))
             }
             [(Prediction::Values(_), _), ..] => {
-                let parts = all(&counted, Prediction::values)?;
-                Ok(Self::Values(values(&parts)?))
+                let own = |p: &'_ _| if let Prediction::Values(values) = p { Some(values) } else { None };
+                Ok(Self::Values(values(&all(&counted, own)?)?))
+            }
+            [(Prediction::Counts(_), _), ..] => {
+                let own = |p: &'_ _| if let Prediction::Counts(rates) = p { Some(rates) } else { None };
+                Ok(Self::Counts(values(&all(&counted, own)?)?))
+            }
+            [(Prediction::Labels(_), _), ..] => {
+                let parts = all(&counted, Prediction::labels)?;
+                Ok(Self::Labels(labels(&parts)?))
             }
         }
     }
@@ -50,48 +58,57 @@ fn all<'a, T>(
 }
 
 fn classes(members: &[(&ClassPrediction, f64)]) -> Result<ClassPrediction> {
-    let (first, rows) = (members[0].0, members[0].0.entropy.len());
-    let mut probabilities = vec![0.0; first.probabilities.len()];
-    // In closed form a member has only its whole entropy, which is no part of the mixture's.
-    let mut aleatoric = Some(vec![0.0; rows]);
-    for (member, weight) in members {
-        check_len("classes of a member", first.classes, member.classes)?;
-        check_len("rows of a member", rows, member.entropy.len())?;
-        add(*weight, &member.probabilities, &mut probabilities);
-        match (&mut aleatoric, &member.aleatoric) {
-            (Some(sum), Some(part)) => add(*weight, part, sum),
-            _ => aleatoric = None,
-        }
-    }
+    let first = members[0].0;
+    members.iter().try_for_each(|(member, _)| check_len("classes of a member", first.classes, member.classes))?;
+    let probabilities = average(members, |member| &member.probabilities)?;
     let total: Vec<f64> = probabilities.chunks_exact(first.classes).map(entropy).collect();
-    let rest = |a: &Vec<f64>| total.iter().zip(a).map(|(t, a)| (t - a).max(0.0)).collect();
-    let epistemic = aleatoric.as_ref().map(rest);
+    let (aleatoric, epistemic) = parts(members, &total, |member| member.aleatoric.as_deref())?;
     Ok(ClassPrediction { classes: first.classes, probabilities, entropy: total, aleatoric, epistemic })
 }
 
-fn values(members: &[(&RegressionPrediction, f64)]) -> Result<RegressionPrediction> {
-    let (first, len) = (members[0].0, members[0].0.mean.len());
-    let (mut mean, mut noise, mut spread) = (vec![0.0; len], vec![0.0; len], vec![0.0; len]);
+fn labels(members: &[(&LabelPrediction, f64)]) -> Result<LabelPrediction> {
+    let first = members[0].0;
+    members.iter().try_for_each(|(member, _)| check_len("labels of a member", first.labels, member.labels))?;
+    let probabilities = average(members, |member| &member.probabilities)?;
+    let total: Vec<f64> = probabilities.iter().map(|p| entropy(&[*p, 1.0 - p])).collect();
+    let (aleatoric, epistemic) = parts(members, &total, |member| member.aleatoric.as_deref())?;
+    Ok(LabelPrediction { labels: first.labels, probabilities, entropy: total, aleatoric, epistemic })
+}
+
+/// The two parts of an entropy. In closed form a member has only its whole entropy, which is no part of the mixture's.
+fn parts<T>(
+    members: &[(&T, f64)],
+    total: &[f64],
+    aleatoric: impl Fn(&T) -> Option<&[f64]>,
+) -> Result<(Option<Vec<f64>>, Option<Vec<f64>>)> {
+    let known = |(member, weight): &(&T, f64)| Some((aleatoric(member)?.to_vec(), *weight));
+    let Some(known) = members.iter().map(known).collect::<Option<Vec<_>>>() else { return Ok((None, None)) };
+    let known: Vec<(&Vec<f64>, f64)> = known.iter().map(|(part, weight)| (part, *weight)).collect();
+    let aleatoric = average(&known, |part| part.as_slice())?;
+    let epistemic = total.iter().zip(&aleatoric).map(|(t, a)| (t - a).max(0.0)).collect();
+    Ok((Some(aleatoric), Some(epistemic)))
+}
+
+/// Weighted mean of arrays, which must be of one length.
+fn average<T>(members: &[(&T, f64)], of: impl Fn(&T) -> &[f64]) -> Result<Vec<f64>> {
+    let mut sum = vec![0.0; of(members[0].0).len()];
     for (member, weight) in members {
-        check_len("outputs of a member", first.outputs, member.outputs)?;
-        check_len("predictions of a member", len, member.mean.len())?;
-        add(*weight, &member.mean, &mut mean);
-        add(*weight, &member.aleatoric_variance, &mut noise);
-        add(*weight, &member.epistemic_variance, &mut spread);
+        check_len("predictions of a member", sum.len(), of(member).len())?;
+        sum.iter_mut().zip(of(member)).for_each(|(sum, part)| *sum += weight * part);
     }
+    Ok(sum)
+}
+
+fn values(members: &[(&RegressionPrediction, f64)]) -> Result<RegressionPrediction> {
+    let first = members[0].0;
+    members.iter().try_for_each(|(member, _)| check_len("outputs of a member", first.outputs, member.outputs))?;
+    let mean = average(members, |member| &member.mean)?;
+    let aleatoric_variance = average(members, |member| &member.aleatoric_variance)?;
+    let mut epistemic_variance = average(members, |member| &member.epistemic_variance)?;
     for (member, weight) in members {
-        for ((spread, mean), own) in spread.iter_mut().zip(&mean).zip(&member.mean) {
+        for ((spread, mean), own) in epistemic_variance.iter_mut().zip(&mean).zip(&member.mean) {
             *spread += weight * (own - mean) * (own - mean);
         }
     }
-    Ok(RegressionPrediction {
-        outputs: first.outputs,
-        mean,
-        epistemic_variance: spread,
-        aleatoric_variance: noise,
-    })
-}
-
-fn add(weight: f64, part: &[f64], sum: &mut [f64]) {
-    sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += weight * part);
+    Ok(RegressionPrediction { outputs: first.outputs, mean, epistemic_variance, aleatoric_variance })
 }

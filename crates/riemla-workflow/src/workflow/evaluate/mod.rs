@@ -14,13 +14,13 @@ mod ways;
 use std::path::Path;
 
 use riemla::score::Bootstrap;
-use riemla_files::encoding::Encoding;
 
 use super::error::{Result, WorkflowError};
 use super::guarantees::Wanted;
 use super::held_out::held_out_rows;
 use super::input::DataFiles;
 use super::members::{Posteriors, Weighting};
+use super::predictor::scales;
 use crate::scores::{ScoreKind, Scorer, decoded_targets, kinds, proper};
 use crate::watch::Watch;
 use ways::{Source, Way, ways};
@@ -60,8 +60,8 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
     let others = others.collect::<Result<Vec<_>>>()?;
     let held_out = held_out_rows(saved, config.validation.as_ref(), &mut notes)?;
     let ways = ways(&posteriors, held_out.as_ref(), config, &mut notes)?;
-    let scale = saved.model.encoding.as_ref().and_then(Encoding::target_scale);
-    let targets = decoded_targets(data.targets(), scale);
+    let targets = decoded_targets(data.targets(), &scales(&saved.model));
+    let kind = saved.laplace.likelihood.kind();
     let scorer = Scorer::default();
     let mut methods: Vec<MethodResult> = Vec::new();
     for Way { name, method, source, summary } in &ways {
@@ -69,9 +69,9 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
         let prediction = source.predict(data.inputs(), data.len())?;
         watch.begin(&format!("scoring {name}"), 0);
         let interval = |kind: &ScoreKind| scorer.interval(kind, &prediction, &targets, &config.bootstrap);
-        let scores = kinds(&targets).iter().map(interval).collect::<riemla::Result<_>>()?;
+        let scores = kinds(kind).iter().map(interval).collect::<riemla::Result<_>>()?;
         let base = methods.first().map(|map| &map.prediction);
-        let gain = |map| scorer.difference(proper(&targets), (&prediction, map), &targets, &config.bootstrap);
+        let gain = |map| scorer.difference(proper(kind), (&prediction, map), &targets, &config.bootstrap);
         let gain = base.map(gain).transpose()?;
         let mut ood = Vec::new();
         for (files, inputs) in config.ood.iter().zip(&others) {
@@ -83,8 +83,20 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
         let of = (&prediction, &targets);
         let selective = Selective::new(source, held_out.as_ref(), config.wanted, of, &mut missing)?;
         notes.extend(missing.into_iter().map(|reason| format!("{name}: {reason}")));
+        let per_target = scorer.per_target(&prediction, &targets)?;
         let (name, method, draws, summary) = (name.clone(), *method, source.draws(), summary.clone());
-        methods.push(MethodResult { name, method, draws, scores, gain, prediction, ood, selective, summary });
+        methods.push(MethodResult {
+            name,
+            method,
+            draws,
+            scores,
+            per_target,
+            gain,
+            prediction,
+            ood,
+            selective,
+            summary,
+        });
     }
     let temperature = ways.iter().find_map(|way| way.source.temperature());
     Ok(Evaluation {

@@ -56,7 +56,7 @@ impl Selective {
         notes: &mut Vec<String>,
     ) -> Result<Self> {
         let losses = losses(prediction, targets)?;
-        let doubts = row_doubts(prediction)?;
+        let doubts = Doubts::of(prediction)?.confidence;
         let guarantees = match source {
             Source::Weights(predictor) => possible(predictor, held_out, wanted, notes)?,
             Source::Constant { .. } => Guarantees::default(),
@@ -105,11 +105,4 @@ fn possible(
         }
     }
     Ok(found)
-}
-
-/// One number per row: the lack of confidence, or the variance summed over outputs.
-fn row_doubts(prediction: &Prediction) -> riemla::Result<Vec<f64>> {
-    let doubts = Doubts::of(prediction)?.confidence;
-    let width = prediction.values().map_or(1, |values| values.outputs);
-    Ok(doubts.chunks_exact(width).map(|row| row.iter().sum()).collect())
 }

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use riemla::data::Dataset;
+use riemla::objective::Likelihood;
 use riemla::predict::{Prediction, Temperature};
 use riemla_files::SavedPosterior;
-use riemla_files::encoding::{Encoding, Scale};
+use riemla_files::encoding::Scale;
 
 use super::EvaluateConfig;
 use crate::method::MethodName;
@@ -14,7 +15,7 @@ use crate::workflow::draws::{DrawnSet, assembled, closed_form, drawn, predictor,
 use crate::workflow::error::Result;
 use crate::workflow::held_out::at_temperature;
 use crate::workflow::members::{Posteriors, Together};
-use crate::workflow::predictor::{self, Predictor, decoded};
+use crate::workflow::predictor::{self, Predictor, decoded, scales};
 use crate::workflow::sample::SAMPLES_DIRECTORY;
 use crate::workflow::set_summary::SetSummary;
 
@@ -30,7 +31,7 @@ pub(super) struct Way {
 /// Where its predictions come from.
 pub(super) enum Source {
     /// The training targets alone.
-    Constant { train: Dataset, classes: usize, scale: Option<Scale> },
+    Constant { train: Dataset, likelihood: Likelihood, outputs: usize, scales: Vec<Scale> },
     /// Weights.
     Weights(Together),
 }
@@ -53,7 +54,9 @@ impl Source {
 
     pub(super) fn predict(&self, inputs: &[f64], rows: usize) -> riemla::Result<Prediction> {
         match self {
-            Self::Constant { train, classes, scale } => Ok(decoded(constant(train, *classes, rows), *scale)),
+            Self::Constant { train, likelihood, outputs, scales } => {
+                Ok(decoded(constant(train, *likelihood, *outputs, rows), scales))
+            }
             Self::Weights(together) => together.predict(inputs),
         }
     }
@@ -141,9 +144,12 @@ fn ways_of(
     let map = predictor(saved, directory, MethodName::Map.name())?;
     let mut all = vec![named(MethodName::Map, map.clone())?];
     if let Some(data) = &saved.data {
-        let scale = saved.model.encoding.as_ref().and_then(Encoding::target_scale);
-        let classes = saved.laplace.likelihood.classes(map.model.output_len()).unwrap_or(0);
-        let source = Source::Constant { train: data.train.clone(), classes, scale };
+        let source = Source::Constant {
+            train: data.train.clone(),
+            likelihood: saved.laplace.likelihood,
+            outputs: map.model.output_len(),
+            scales: scales(&saved.model),
+        };
         let method = MethodName::Constant;
         all.push(Way { name: method.name().into(), method, source, summary: None });
     }

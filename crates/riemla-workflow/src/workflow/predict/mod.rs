@@ -16,7 +16,7 @@ use super::input::DataFiles;
 use super::members::Together;
 use crate::watch::Watch;
 
-pub use columns::class_names;
+pub use columns::{class_names, target_names};
 pub use writer::OutputFormat;
 
 use columns::{columns as predicted, kept};

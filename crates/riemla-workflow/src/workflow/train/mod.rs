@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::error::Result;
 use super::input::{ColumnChoices, DataFiles};
+use crate::likelihood::LikelihoodName;
 use crate::watch::Watch;
 
 pub use baselines::Baseline;
@@ -31,6 +32,8 @@ pub struct TrainConfig {
     pub data: DataFiles,
     /// Classes or numbers; by the look of the target if none.
     pub task: Option<Task>,
+    /// What the outputs mean, which settles the task; the usual one of the task if none.
+    pub likelihood: Option<LikelihoodName>,
     /// What is made of the columns.
     pub columns: ColumnChoices,
     /// The network.
@@ -80,6 +83,7 @@ impl TrainConfig {
         Self {
             data: DataFiles::new(data),
             task: None,
+            likelihood: None,
             columns: ColumnChoices::default(),
             network: NetworkChoice::Auto(Activation::Tanh),
             prior: PriorChoice::Optimize,
