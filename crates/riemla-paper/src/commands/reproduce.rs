@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use riemla_files::{Existing, Kind, OutputFile};
+use riemla_files::{Existing, Kind, OutputFile, Shard};
 use riemla_paper::datasets::DataDirs;
 use riemla_paper::experiments::{
     self, BUILTIN, Experiment, ExperimentError, Outcome, PriorName, Problem, Request, Setting, Takes,
     builtin, has_results, paper_experiments, prepare, write_report,
 };
 
-use riemla_cli::arguments::whole;
+use riemla_cli::arguments::{ShardArgument, shard, whole};
 use riemla_cli::interrupt::stop_flag;
 use riemla_cli::output as console;
 use riemla_cli::progress::Bar;
@@ -29,6 +29,8 @@ and seeds
   riemla reproduce my-banana.toml --out mine                your own copy of experiments/banana.toml
   riemla reproduce report results/banana                    write the report again, from runs.jsonl or \
 results.csv
+  mpirun -n 8 riemla reproduce banana --out b --shard auto  eight processes; then with --resume and without \
+--shard for the report
   riemla reproduce strength --out results/strength          compare rules for the strength of the metric
   riemla reproduce truth --out results/truth                compare methods with exact draws
 
@@ -85,6 +87,11 @@ pub struct Reproduce {
     /// Continue in a directory that contains results
     #[arg(long)]
     pub resume: bool,
+
+    /// Run part K of N of the posteriors, one process each (or "auto": by the variables of MPI, Slurm and Kubernetes);
+    /// a later run with --resume merges all parts, runs what is missing and writes the report
+    #[arg(long, value_name = "K/N", value_parser = shard)]
+    pub shard: Option<ShardArgument>,
 }
 
 /// A preset on the command line.
@@ -135,16 +142,19 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
 /// Runs in the output directory and reports what is there, whatever the end.
 fn execute(arguments: &Reproduce, request: &Request, quiet: bool) -> anyhow::Result<ExitCode> {
     let inputs: Vec<&Path> = arguments.experiments.iter().map(Path::new).collect();
-    prepare(&arguments.out, arguments.resume, &inputs)?;
+    prepare(&arguments.out, arguments.resume, request.shard, &inputs)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
     let begun = Instant::now();
     let outcome = experiments::run(request, stop, &bar);
     bar.finish();
     let outcome = outcome?;
-    report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
+    // Of all parts together, by a run without --shard.
+    if request.shard.is_none() {
+        report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
+    }
     if !quiet {
-        eprintln!("{}", closing(&outcome, begun.elapsed().as_secs()));
+        eprintln!("{}", closing(&outcome, begun.elapsed().as_secs(), request.shard));
     }
     outcome.failures.iter().for_each(|failure| eprintln!("error: {failure}"));
     Ok(match outcome {
@@ -171,7 +181,7 @@ fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-fn closing(outcome: &Outcome, seconds: u64) -> String {
+fn closing(outcome: &Outcome, seconds: u64, shard: Option<Shard>) -> String {
     let end = match outcome {
         Outcome { interrupted: true, .. } => "Interrupted; continue with --resume".to_string(),
         Outcome { failures, .. } if !failures.is_empty() => {
@@ -180,7 +190,14 @@ fn closing(outcome: &Outcome, seconds: u64) -> String {
         }
         _ => "Done".to_string(),
     };
-    format!("{end} after {} min {} s.", seconds / 60, seconds % 60)
+    let part = shard.map(|shard| format!("Shard {shard}: ")).unwrap_or_default();
+    let next = match shard {
+        Some(_) => {
+            "\nWhen all shards have ended, the same command with --resume and without --shard merges them."
+        }
+        None => "",
+    };
+    format!("{part}{end} after {} min {} s.{next}", seconds / 60, seconds % 60)
 }
 
 fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
@@ -211,6 +228,7 @@ fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
         },
         out: arguments.out.clone(),
         data: DataDirs::new(arguments.data_dir.as_deref()),
+        shard: arguments.shard.map(ShardArgument::resolve).transpose()?,
     })
 }
 
