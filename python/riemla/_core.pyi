@@ -10,6 +10,7 @@ _Watcher = Callable[[str, str, int], None]
 _Path = str | PathLike[str]
 
 __all__ = [
+    "Drawer",
     "Fitted",
     "Function",
     "Network",
@@ -74,18 +75,8 @@ class Fitted:
     @property
     def warnings(self) -> list[str]: ...
     def precision(self) -> tuple[str, list[tuple[str, _Floats]]]: ...
-    def sample(
-        self,
-        config: str,
-        samples: int,
-        seed: int,
-        seconds: float | None,
-        most_weights: int,
-        store: _Path | None,
-        name: str | None,
-        threads: int | None,
-        watcher: _Watcher | None,
-    ) -> dict[str, Any]: ...
+    def sample(self, request: Any) -> dict[str, Any]: ...
+    def drawer(self, config: str) -> Drawer: ...
     def read_draws(self, directory: _Path, name: str) -> dict[str, Any]: ...
     def predict(self, theta: _Floats, linearized: bool, inputs: _Floats, threads: int | None) -> dict[str, Any]: ...
     def predict_closed_form(self, inputs: _Floats, threads: int | None) -> dict[str, Any]: ...
@@ -114,16 +105,14 @@ class Function:
     def log_det(self) -> float: ...
     def precision(self) -> tuple[str, list[tuple[str, _Floats]]]: ...
     def value_and_gradient(self, theta: _Floats) -> tuple[float, _Floats]: ...
-    def sample(
-        self,
-        config: str,
-        samples: int,
-        seed: int,
-        seconds: float | None,
-        store: _Path | None,
-        threads: int | None,
-        watcher: _Watcher | None,
-    ) -> dict[str, Any]: ...
+    def sample(self, request: Any) -> dict[str, Any]: ...
+    def drawer(self, config: str) -> Drawer: ...
+
+@final
+class Drawer:
+    def take(
+        self, seed: int, indices: list[int], threads: int | None
+    ) -> tuple[list[tuple[int, bytes]], list[tuple[int, str]]]: ...
 
 @final
 class Network:

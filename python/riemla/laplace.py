@@ -14,7 +14,9 @@ from . import _core
 from ._arrays import Floats, floats, numpy_of, rows
 from ._modules import Converted, convert, loader_arrays
 from ._progress import Watcher, watcher
+from ._sampling import MAX_WEIGHTS, Request, Sampling
 from ._settings import one_of, positive, run_config, whole
+from ._tasks import pack
 from .draws import Draws
 from .exceptions import RiemlaWarning
 from .network import LIKELIHOODS, Network, targets_of, weights_of
@@ -109,6 +111,7 @@ class Laplace:
         self._base: Callable[[], dict[str, Any]] | None = None
         self._fitted: _core.Fitted | None = None
         self._draws: Draws | None = None
+        self._sampling = Sampling()
         if self._network is None and not _is_module(model):
             raise TypeError(
                 f"model must be a torch.nn.Module or a riemla.Network, not {type(model).__name__}; "
@@ -311,7 +314,9 @@ class Laplace:
         seconds: float | None = None,
         store: str | os.PathLike[str] | None = None,
         name: str | None = None,
-        max_weights: int = 2000,
+        max_weights: int = MAX_WEIGHTS,
+        executor: Any = None,
+        threads_per_worker: int = 1,
         progress: bool | Watcher | None = None,
         **options: Any,
     ) -> Draws:
@@ -344,6 +349,11 @@ class Laplace:
             Name of the set of draws in ``store``; that of the method if left out.
         max_weights : int
             Of nuts: refuse more uncertain weights than this.
+        executor : optional
+            Anything with ``submit``: a pool of ``concurrent.futures`` or ``mpi4py.futures``, of a Dask client its
+            ``get_executor()``, loky. Its workers take the draws, with the same bits; not of nuts, swag and ensemble.
+        threads_per_worker : int
+            Draws that a worker takes at a time.
         progress : bool, optional
             Bars of tqdm: where somebody is watching if left out.
         **options
@@ -353,6 +363,11 @@ class Laplace:
         Returns
         -------
         Draws
+
+        Raises
+        ------
+        WorkersLost
+            If workers of the executor died. The same call takes the draws that are missing.
         """
         fitted = self._require_fit()
         config = run_config(
@@ -365,18 +380,21 @@ class Laplace:
             **options,
         )
         count = _DEFAULT_DRAWS.get(json.loads(config)["method"], 100) if n_samples is None else n_samples
-        with watcher(progress) as watch:
-            found = fitted.sample(
-                config,
-                whole("n_samples", count, 1, 1_000_000),
-                whole("seed", seed),
-                None if seconds is None else positive("seconds", seconds),
-                whole("max_weights", max_weights),
-                None if store is None else os.fspath(store),
-                name,
-                self._n_threads,
-                watch,
-            )
+        found = self._sampling(
+            fitted,
+            config,
+            count,
+            seed,
+            threads=self._n_threads,
+            pack=lambda: pack(_core.Fitted.from_files, (fitted.to_files(),)),
+            executor=executor,
+            threads_per_worker=threads_per_worker,
+            seconds=seconds,
+            store=store,
+            name=name,
+            max_weights=max_weights,
+            progress=progress,
+        )
         self._draws = self._made(found)
         self._draws._warn(stacklevel=2)
         return self._draws
@@ -484,9 +502,8 @@ class Laplace:
         return self._require_fit().moments(inputs, self._n_threads)
 
     def _gaussian_draws(self, count: int) -> Floats:
-        found = self._require_fit().sample(
-            run_config("lin-la"), whole("n_samples", count, 1, 1_000_000), 1, None, 0, None, None, self._n_threads, None
-        )
+        count = whole("n_samples", count, 1, 1_000_000)
+        found = self._require_fit().sample(Request(run_config("lin-la"), count, 1, self._n_threads))
         theta: Floats = found["theta"]
         return theta
 
@@ -522,6 +539,7 @@ class Laplace:
         self._network = Network._of(fitted.network, fitted.theta)
         self._model, self._fitted, self._draws = self._network, fitted, None
         self._n_threads, self._names, self._base = None, {}, None
+        self._sampling = Sampling()
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

@@ -10,6 +10,7 @@ mod objective;
 mod precision;
 mod prediction;
 mod run;
+mod sampling;
 mod settings;
 mod training;
 
@@ -27,6 +28,8 @@ mod _core {
     use super::prediction::{count_intervals, predict_outputs};
     #[pymodule_export]
     use super::run::provoke_defect;
+    #[pymodule_export]
+    use super::sampling::Drawer;
     #[pymodule_export]
     use super::settings::run_config;
     #[pymodule_export]

@@ -10,13 +10,12 @@ use riemla_files::{RunConfig, Shard};
 use riemla_workflow::method::MethodName;
 use riemla_workflow::report::aligned;
 use riemla_workflow::setting::Setting;
-use riemla_workflow::workflow::environment;
 use riemla_workflow::workflow::members::sample_members;
 use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
 use super::shared::{ReadingArguments, members_json, of_members, positive};
-use riemla_cli::arguments::whole;
+use riemla_cli::arguments::{ShardArgument, shard, whole};
 use riemla_cli::interrupt::{code, stop_flag};
 use riemla_cli::output::{json, print};
 use riemla_cli::progress::Bar;
@@ -146,30 +145,12 @@ fn method(text: &str) -> Result<MethodName, String> {
     }
 }
 
-/// A part of the draws.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ShardArgument {
-    /// By the environment.
-    Auto,
-    /// As given.
-    Given(Shard),
-}
-
-fn shard(text: &str) -> Result<ShardArgument, String> {
-    if text == "auto" { Ok(ShardArgument::Auto) } else { text.parse().map(ShardArgument::Given) }
-}
-
 /// The shard of this process; chains are not divided.
 fn shard_of(arguments: &Sample) -> anyhow::Result<Option<Shard>> {
-    let found = match arguments.shard {
-        None => return Ok(None),
-        Some(ShardArgument::Given(shard)) => shard,
-        Some(ShardArgument::Auto) => environment::shard(|name| std::env::var(name).ok())?.0,
-    };
-    if arguments.method == MethodName::Nuts {
+    if arguments.shard.is_some() && arguments.method == MethodName::Nuts {
         anyhow::bail!("the chains of nuts are not divided into shards: run them in one process");
     }
-    Ok(Some(found))
+    arguments.shard.map(ShardArgument::resolve).transpose()
 }
 
 /// Default number of draws: enough to judge chains, few trainings.
@@ -255,6 +236,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
         }),
         most_weights: arguments.reference.most_weights(),
         shard: shard_of(arguments)?,
+        elsewhere: None,
     })
 }
 

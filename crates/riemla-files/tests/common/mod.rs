@@ -103,7 +103,7 @@ pub fn draws(count: u64) -> Vec<Draw> {
         },
         attempts: 1,
     };
-    let draw = |i| Draw { index: i, theta: vec![i as f64 / 3.0; DIM], geodesic: Some(summary(i)) };
+    let draw = |i| Draw::new(i, vec![i as f64 / 3.0; DIM], Some(summary(i)));
     (0..count).map(draw).collect()
 }
 

@@ -16,6 +16,7 @@ mod report;
 mod resolve;
 mod results;
 mod rows;
+mod share;
 mod subject;
 pub mod truth;
 

@@ -16,6 +16,7 @@ use riemla_files::{
 };
 use serde_json::{Value, json};
 
+use super::diagnostics::mixed_processors;
 use super::draws::set_names;
 use super::error::{Result, WorkflowError};
 use super::memory;
@@ -188,6 +189,10 @@ fn samples(path: &Path) -> Result<Description> {
     if let Some(chains) = ChainRecord::read(path)? {
         properties.push(("chains", json!(chains)));
     }
+    let processors: std::collections::BTreeSet<&str> =
+        samples.draws.iter().map(|draw| draw.processor.as_str()).filter(|kind| !kind.is_empty()).collect();
+    properties.push(("processors", json!(processors)));
+    properties.extend(mixed_processors(&samples.draws).map(|warning| ("warning", json!(warning))));
     let shards = shards(path)?;
     if !shards.is_empty() {
         properties.push(("shards", json!(shards)));

@@ -73,7 +73,7 @@ impl Posterior {
             let accepted = geodesic.status == Status::Reached || self.config.unfinished == Unfinished::Keep;
             if accepted {
                 let summary = GeodesicSummary::new(&geodesic, spent, attempt);
-                return Ok(Draw { index, theta: geodesic.end, geodesic: Some(summary) });
+                return Ok(Draw::new(index, geodesic.end, Some(summary)));
             }
             spent += geodesic.counters;
             if attempt > redraws {

@@ -153,10 +153,10 @@ impl Posterior {
     /// the error is [`Error::Stopped`].
     pub fn draw(&self, seed: u64, index: u64, control: Control<'_>) -> Result<Draw> {
         match self.config.method {
-            Method::Map => Ok(Draw { index, theta: self.gaussian.theta().to_vec(), geodesic: None }),
+            Method::Map => Ok(Draw::new(index, self.gaussian.theta().to_vec(), None)),
             Method::La | Method::LinLa => {
                 let theta = self.gaussian.draw(&mut stream(seed, Purpose::Draw, index));
-                Ok(Draw { index, theta, geodesic: None })
+                Ok(Draw::new(index, theta, None))
             }
             Method::RiemLa | Method::LinRiemLa => {
                 let strength = self.strength(seed, control)?;

@@ -164,9 +164,21 @@ impl Sampler for Geodesics {
             keeper.keep(draw);
             keeper.watch.step();
         };
-        let control = Control::default().observing(&progress).stopping(keeper.halt);
         let begun = Instant::now();
-        let set = posterior.sample_indices(seed, &missing, control)?;
+        let set = match keeper.elsewhere {
+            Some(elsewhere) => SampleSet {
+                method: posterior.config().method,
+                seed,
+                draws: Vec::new(),
+                failed: elsewhere.take(posterior.config(), &missing, keeper.halt, &progress)?,
+                stopped: keeper.halted(),
+                calibration: None,
+            },
+            None => {
+                let control = Control::default().observing(&progress).stopping(keeper.halt);
+                posterior.sample_indices(seed, &missing, control)?
+            }
+        };
         Ok(Box::new(Drawn { posterior, rule, found, set, seconds: begun.elapsed().as_secs_f64() }))
     }
 }
