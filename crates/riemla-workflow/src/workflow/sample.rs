@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss};
-use riemla::posterior::Posterior;
+use riemla::posterior::{BatchDesign, BatchPlan, Posterior};
 use riemla_files::identity::differences;
 pub use riemla_files::ours::SAMPLES_DIRECTORY;
 use riemla_files::{FittedTo, InUse, Origin, RunConfig, SampleStore, SavedPosterior, Shard, TrainingData};
@@ -59,12 +59,17 @@ impl SampleConfig {
         }
     }
 
-    /// Batches keep the frequencies of classes; numbers have none.
+    /// Uniform batches keep the frequencies of classes; numbers have none.
     fn for_model(&self, saved: &SavedPosterior) -> Self {
         let mut config = self.clone();
         let classes = !matches!(saved.laplace.likelihood, Likelihood::Gaussian { .. });
         if let RunConfig::Posterior(posterior) = &mut config.run {
-            posterior.batch.iter_mut().for_each(|batch| batch.stratified = classes);
+            let uniform = |batch: &&mut BatchPlan| classes && batch.design == BatchDesign::Uniform;
+            posterior
+                .batch
+                .iter_mut()
+                .filter(uniform)
+                .for_each(|batch| batch.design = BatchDesign::Stratified);
         }
         config
     }
