@@ -310,7 +310,8 @@ class Laplace:
         strength: str | float | None = None,
         tolerance: float | None = None,
         max_steps: int | None = None,
-        batch_size: int | None = None,
+        batch_size: int | str | None = None,
+        batch_design: str | None = None,
         seconds: float | None = None,
         store: str | os.PathLike[str] | None = None,
         name: str | None = None,
@@ -338,8 +339,13 @@ class Laplace:
             Of the metric: a rule that finds it, or a number (smaller lets draws go further).
         tolerance, max_steps : optional
             Of the integrator of geodesics.
-        batch_size : int, optional
-            Rows of a fresh random batch per geodesic, all rows if left out; of swag rows per step.
+        batch_size : int or "auto", optional
+            Rows of a fresh batch per geodesic, all rows if left out; ``"auto"``: as many as hold 90 % of the curvature
+            of the loss. Of swag rows per step.
+        batch_design : {"leverage", "uniform"}, optional
+            ``"leverage"`` (the default): three quarters of a batch (another share as ``"leverage=0.5"``) are the rows
+            with the largest shares in the curvature, the others are drawn at random and count for those left out.
+            ``"uniform"``: all rows are drawn at random, as in the paper.
         seconds : float, optional
             Stop after this time and keep what is finished.
         store : path, optional
@@ -377,6 +383,7 @@ class Laplace:
             tolerance=tolerance,
             max_steps=max_steps,
             batch_size=batch_size,
+            batch_design=batch_design,
             **options,
         )
         count = _DEFAULT_DRAWS.get(json.loads(config)["method"], 100) if n_samples is None else n_samples

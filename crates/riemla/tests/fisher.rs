@@ -15,7 +15,7 @@ use riemla::linalg::vector::{axpy, distance, dot, norm};
 use riemla::nn::{Activation, Network};
 use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, Objective, Prior};
 use riemla::ode::DormandPrince;
-use riemla::posterior::{BatchPlan, Method, MetricChoice, Posterior, PosteriorConfig, Strength};
+use riemla::posterior::{BatchDesign, BatchPlan, Method, MetricChoice, Posterior, PosteriorConfig, Strength};
 use riemla::testing::{assert_vectors, check_metric};
 use riemla::train::{Lbfgs, lbfgs};
 
@@ -185,7 +185,7 @@ fn posteriors_run_with_the_fisher_metric() {
         let laplace = Arc::new(Laplace::fit(&loss, &theta, &config, Control::default()).unwrap());
         let make = |config| Posterior::of_network(&loss, &laplace, config);
         for method in [Method::RiemLa, Method::LinRiemLa] {
-            for batch in [None, Some(BatchPlan { size: 20, stratified: true })] {
+            for batch in [None, Some(BatchPlan { size: 20.into(), design: BatchDesign::Stratified })] {
                 let config = PosteriorConfig { batch, ..PosteriorConfig::fisher(method) };
                 let posterior = make(config).unwrap();
                 let set = posterior.sample(1, 4, Control::default()).unwrap();

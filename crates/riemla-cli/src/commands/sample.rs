@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use riemla::posterior::{BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
+use riemla::posterior::{BatchDesign, BatchPlan, BatchSize, Method, MetricChoice, PosteriorConfig, Strength};
 use riemla::reference::Reference;
 use riemla_files::{RunConfig, Shard};
 use riemla_workflow::method::MethodName;
@@ -24,7 +24,7 @@ const AFTER_HELP: &str = "\
 Examples:
   riemla sample posterior/                                 100 draws of riem-la at a calibrated strength
   riemla sample posterior/ --method lin-riem-la --samples 30
-  riemla sample posterior/ --batch 1000 --seconds 600      a new batch per draw, ten minutes at most
+  riemla sample posterior/ --batch auto --seconds 600      a new batch per draw, ten minutes at most
   riemla sample posterior/ --samples 200                   adds 100 draws to the first 100
   mpirun -n 8 riemla sample posterior/ --shard auto        eight processes; then without --shard to merge
   riemla sample posterior/ --method nuts                   exact draws, for small networks
@@ -58,9 +58,17 @@ pub struct Sample {
     #[arg(long, short = 'n', value_name = "N", value_parser = whole::<u64>(1, 1_000_000))]
     pub samples: Option<u64>,
 
-    /// Rows of the random batch, a new one for each draw [default: all rows]
-    #[arg(long, value_name = "ROWS", value_parser = whole::<u64>(1, u64::MAX))]
-    pub batch: Option<u64>,
+    /// Rows of a batch, a new one for each draw: a number, or auto (as many as hold 90 % of the curvature of the loss)
+    /// [default: all rows]
+    #[arg(long, value_name = "ROWS", value_parser = batch_size)]
+    pub batch: Option<BatchSize>,
+
+    /// How the rows of a batch are chosen: leverage (three quarters are the rows with the largest shares in the
+    /// curvature of the loss, the others are drawn at random and count for those left out), leverage=SHARE (another
+    /// share than 0.75), or uniform (all at random, as in the paper) [default: leverage; uniform with the presets
+    /// paper and converged]
+    #[arg(long, value_name = "DESIGN", requires = "batch", value_parser = batch_design)]
+    pub batch_design: Option<BatchDesign>,
 
     /// Preset of metric, strength and integrator
     #[arg(long, value_name = "NAME", default_value = "calibrated")]
@@ -171,6 +179,16 @@ fn strength(text: &str) -> Result<Strength, String> {
     }
 }
 
+fn batch_size(text: &str) -> Result<BatchSize, String> {
+    let rows = || text.parse().ok().filter(|rows| *rows > 0).map(BatchSize::Rows);
+    let size = if text == "auto" { Some(BatchSize::Auto) } else { rows() };
+    size.ok_or_else(|| "must be auto, or a whole number of rows of at least 1".into())
+}
+
+fn batch_design(text: &str) -> Result<BatchDesign, String> {
+    text.parse().map_err(|error: riemla::Error| error.to_string())
+}
+
 /// A name that is one directory.
 fn set_name(text: &str) -> Result<String, String> {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
@@ -247,6 +265,7 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         PresetName::Calibrated => Setting::CALIBRATED,
     };
     let of_metric = |metric| PosteriorConfig { metric, ..preset.config(method) };
+    let design = arguments.batch_design.unwrap_or(preset.batch_design());
     let mut posterior = match arguments.metric {
         None => preset.config(method),
         Some(MetricName::Loss) => of_metric(MetricChoice::Loss),
@@ -254,7 +273,7 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         Some(MetricName::Fisher) => PosteriorConfig::fisher(method),
     };
     posterior.strength = arguments.strength.unwrap_or(posterior.strength);
-    posterior.batch = arguments.batch.map(|size| BatchPlan { size: size as usize, stratified: false });
+    posterior.batch = arguments.batch.map(|size| BatchPlan { size, design });
     posterior
 }
 

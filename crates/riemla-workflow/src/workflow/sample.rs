@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::objective::{NetworkLoss, TargetKind};
-use riemla::posterior::{Posterior, PosteriorConfig};
+use riemla::posterior::{BatchDesign, BatchPlan, Posterior, PosteriorConfig};
 use riemla_files::identity::differences;
 use riemla_files::members::members_of;
 pub use riemla_files::ours::SAMPLES_DIRECTORY;
@@ -64,12 +64,17 @@ impl SampleConfig {
         }
     }
 
-    /// Batches keep the frequencies of classes; numbers have none.
+    /// Uniform batches keep the frequencies of classes; numbers have none.
     fn for_model(&self, saved: &SavedPosterior) -> Self {
         let mut config = self.clone();
         let classes = saved.laplace.likelihood.kind() == TargetKind::Classes;
         if let RunConfig::Posterior(posterior) = &mut config.run {
-            posterior.batch.iter_mut().for_each(|batch| batch.stratified = classes);
+            let uniform = |batch: &&mut BatchPlan| classes && batch.design == BatchDesign::Uniform;
+            posterior
+                .batch
+                .iter_mut()
+                .filter(uniform)
+                .for_each(|batch| batch.design = BatchDesign::Stratified);
         }
         config
     }

@@ -119,6 +119,19 @@ pub(super) fn pack_blocks(network: &Network, data: &Dataset, rows: &[usize]) -> 
         .collect()
 }
 
+/// Multiplies the weights of the samples, in the order of the rows, by a factor each.
+pub(super) fn multiply_weights(blocks: &mut [Block], mut factors: &[f64]) {
+    for block in blocks {
+        let (of_block, rest) = factors.split_at(block.n);
+        if block.weights.is_empty() {
+            block.weights = of_block.to_vec();
+        } else {
+            block.weights.iter_mut().zip(of_block).for_each(|(weight, factor)| *weight *= factor);
+        }
+        factors = rest;
+    }
+}
+
 fn pack_block(data: &Dataset, rows: &[usize]) -> Block {
     let targets = match data.targets() {
         Targets::Classes(labels) => BlockTargets::Classes(rows.iter().map(|&r| labels[r]).collect()),
