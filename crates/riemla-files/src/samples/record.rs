@@ -43,6 +43,9 @@ pub struct DrawRecord {
     /// What the chain that polished it did; none for draws without.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub polish: Option<PolishRecord>,
+    /// The kind of processor that took it; empty in files of versions that did not write it.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub processor: String,
 }
 
 /// A geodesic, all numbers in one object.
@@ -102,17 +105,15 @@ impl DrawRecord {
             index: draw.index,
             geodesic: draw.geodesic.as_ref().map(GeodesicRecord::new),
             polish: draw.polish.as_ref().map(PolishRecord::new),
+            processor: draw.processor.clone(),
         }
     }
 
     /// The draw of a record.
     pub fn into_draw(self, theta: Vec<f64>) -> Draw {
-        Draw {
-            index: self.index,
-            theta,
-            geodesic: self.geodesic.map(|record| record.summary()),
-            polish: self.polish.map(|record| record.summary()),
-        }
+        let geodesic = self.geodesic.map(|record| record.summary());
+        let polish = self.polish.map(|record| record.summary());
+        Draw { index: self.index, theta, geodesic, polish, processor: self.processor }
     }
 }
 

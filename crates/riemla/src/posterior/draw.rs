@@ -40,11 +40,14 @@ pub struct Draw {
     pub geodesic: Option<GeodesicSummary>,
     /// What the chain that polished it did, if it was polished.
     pub polish: Option<PolishSummary>,
+    /// The kind of processor that took it ([`crate::linalg::processor`]); empty if it is not known.
+    #[serde(default)]
+    pub processor: String,
 }
 
 impl Draw {
-    /// Weights without a geodesic.
-    pub fn of_weights(index: u64, theta: Vec<f64>) -> Self {
-        Self { index, theta, geodesic: None, polish: None }
+    /// A draw that was taken on this machine.
+    pub fn new(index: u64, theta: Vec<f64>, geodesic: Option<GeodesicSummary>) -> Self {
+        Self { index, theta, geodesic, polish: None, processor: crate::linalg::processor().into() }
     }
 }
