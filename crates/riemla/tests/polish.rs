@@ -17,8 +17,8 @@ use riemla::linalg::vector::{distance, dot, norm};
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior};
 use riemla::posterior::{
-    BatchPlan, HamiltonianChain, Leapfrog, Mass, Method, Model, Polish, PolishLength, PolishReport,
-    Posterior, PosteriorConfig,
+    BatchDesign, BatchPlan, HamiltonianChain, Leapfrog, Mass, Method, Model, Polish, PolishLength,
+    PolishReport, Posterior, PosteriorConfig,
 };
 use riemla::random::{Purpose, stream};
 use riemla::testing::check_order;
@@ -380,7 +380,7 @@ fn what_cannot_be_polished_is_refused() {
     let laplace = laplace(&loss, &theta, Subset::All);
     let make = |config: PosteriorConfig| Posterior::of_network(&loss, &laplace, config).map(drop);
     let with = |polish| PosteriorConfig { polish: Some(polish), ..PosteriorConfig::new(Method::RiemLa) };
-    let batch = Some(BatchPlan { size: 20, stratified: false });
+    let batch = Some(BatchPlan { size: 20.into(), design: BatchDesign::Uniform });
     let error = make(PosteriorConfig { batch, ..with(Polish::of(10)) }).unwrap_err();
     assert!(matches!(&error, Error::Unsupported(why) if why.contains("all rows")), "{error}");
     let error = make(PosteriorConfig { method: Method::Map, ..with(Polish::of(10)) }).unwrap_err();

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use riemla::posterior::{
-    BatchDesign, BatchPlan, BatchSize, Method, MetricChoice, Polish, PolishLength, PolishReport, PosteriorConfig,
-    Strength,
+    BatchDesign, BatchPlan, BatchSize, Method, MetricChoice, Polish, PolishLength, PolishReport,
+    PosteriorConfig, Strength,
 };
 use riemla::reference::Reference;
 use riemla_files::{RunConfig, Shard};

@@ -55,17 +55,18 @@ pub struct PolishNumbers {
     /// Mean acceptance probability.
     pub acceptance: f64,
     /// Mean change of the loss over the second halves of the chains.
-    pub drift: f64,
+    pub drift: Option<f64>,
     /// Its standard error.
-    pub drift_error: f64,
+    pub drift_error: Option<f64>,
     /// Nested R-hat of ends grouped by their starts.
-    pub nested_r_hat: f64,
+    pub nested_r_hat: Option<f64>,
 }
 
 impl PolishNumbers {
     fn of(drawn: &Drawn) -> Option<Self> {
         let (found, report) = (drawn.polish.as_ref()?, PolishReport::of(&drawn.draws)?);
         let PolishReport { acceptance, drift, drift_error, nested_r_hat, .. } = report;
+        let [drift, drift_error, nested_r_hat] = [drift, drift_error, nested_r_hat].map(finite);
         Some(Self { step: found.step, acceptance, drift, drift_error, nested_r_hat })
     }
 }

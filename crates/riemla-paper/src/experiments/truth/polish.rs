@@ -39,8 +39,8 @@ pub fn section(lines: &[Line<'_>]) -> Option<Section> {
 }
 
 fn row(lines: &[Line<'_>], line: &Line<'_>) -> Option<(String, Vec<String>)> {
-    let of = |number: fn(&PolishNumbers) -> f64| line.number(|t| t.polish.as_ref().map(number));
-    of(|polish| polish.step)?;
+    let of = |number: fn(&PolishNumbers) -> Option<f64>| line.number(|t| t.polish.as_ref().and_then(number));
+    of(|polish| Some(polish.step))?;
     let before =
         lines.iter().find(|other| other.target == line.target && other.entry == line.entry.without_polish());
     let (before, after, exact) = (before.and_then(Line::distance), line.distance(), line.null());
@@ -57,10 +57,10 @@ fn row(lines: &[Line<'_>], line: &Line<'_>) -> Option<(String, Vec<String>)> {
         decimals(after, 3),
         decimals(exact, 3),
         decimals(left, 2),
-        decimals(of(|polish| polish.acceptance), 2),
+        decimals(of(|polish| Some(polish.acceptance)), 2),
         drift.map_or("–".into(), |(drift, error)| format!("{drift:.2} ± {error:.2}")),
         decimals(of(|polish| polish.nested_r_hat), 2),
-        decimals(of(|polish| polish.step), 4),
+        decimals(of(|polish| Some(polish.step)), 4),
     ];
     Some((marked(lines, line.target), cells))
 }

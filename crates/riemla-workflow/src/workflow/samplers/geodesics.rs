@@ -8,8 +8,8 @@ use riemla::Control;
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::posterior::{
-    BatchSize, Calibration, Draw, NetworkOutputs, Outputs as _, PolishFound, Posterior, PosteriorConfig, SampleSet,
-    SearchStatus, Strength,
+    BatchSize, Calibration, Draw, NetworkOutputs, Outputs as _, PolishFound, Posterior, PosteriorConfig,
+    SampleSet, SearchStatus, Strength,
 };
 use riemla_files::ours::{POLISH_FILE, STRENGTH_FILE};
 use riemla_files::{RunConfig, SavedPosterior, Shard, TrainingData};

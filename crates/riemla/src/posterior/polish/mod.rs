@@ -73,8 +73,16 @@ impl Posterior {
             (_, PolishLength::Auto) => LENGTH_PILOTS,
             (None, _) => STEP_PILOTS,
         };
-        let (starts, mut spent) = self.pilots(seed, pilots, control)?;
+        let (mut starts, mut spent) = self.pilots(seed, pilots, control)?;
         self.with_target(polish, |target| {
+            // A draw outside the domain is no place to learn from.
+            starts.retain(|start| target.objective.value(start).is_finite());
+            check_failure(&*self.model)?;
+            if starts.is_empty() {
+                let message =
+                    "the loss is not finite at any of the first draws, so that they cannot be polished";
+                return Err(Error::Unsupported(message.into()));
+            }
             let step = match polish.step {
                 Some(step) => step,
                 None => {

@@ -12,7 +12,6 @@ use crate::{Control, Error, Result};
 
 /// Step size and length of chains, and what the search for them cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct PolishFound {
     /// The step size.
     pub step: f64,
@@ -190,6 +189,6 @@ fn level(gradients: usize, losses: &[f64], before: &[f64]) -> LossLevel {
     let changes: Vec<f64> = losses.iter().zip(before).map(|(now, before)| now - before).collect();
     let change = changes.iter().sum::<f64>() / n;
     let squares: f64 = changes.iter().map(|c| (c - change).powi(2)).sum();
-    let error = if n > 1.0 { (squares / ((n - 1.0) * n)).sqrt() } else { f64::INFINITY };
+    let error = if n > 1.0 { (squares / ((n - 1.0) * n)).sqrt() } else { f64::MAX };
     LossLevel { gradients, loss: losses.iter().sum::<f64>() / n, change, error }
 }
