@@ -81,6 +81,7 @@ fn check(what: &str, objective: &dyn TwiceDifferentiable, theta: &[f64]) {
         probe.value_on_line(0.01);
         probe.value_on_line(-0.01);
         probe.gradient(&mut out);
+        probe.value_and_gradient_on_line(0.02, &mut out);
     });
 }
 

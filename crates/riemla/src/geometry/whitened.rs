@@ -153,4 +153,10 @@ impl Probe for WhitenedProbe<'_, '_> {
         self.inner.gradient(gradient);
         self.whitened.precision.sqrt_solve_transpose(gradient);
     }
+
+    fn value_and_gradient_on_line(&mut self, t: f64, gradient: &mut [f64]) -> f64 {
+        let value = self.inner.value_and_gradient_on_line(t, gradient);
+        self.whitened.precision.sqrt_solve_transpose(gradient);
+        value
+    }
 }

@@ -206,6 +206,18 @@ impl NetworkLoss {
         self.finish_gradient(theta, gradient);
     }
 
+    /// Block by block, so that a trace is still in the cache when it is needed again.
+    fn value_and_gradient_in(&self, theta: &[f64], w: &mut Workspace, gradient: &mut [f64]) -> f64 {
+        gradient.fill(0.0);
+        let mut nll = 0.0;
+        for b in 0..self.blocks.len() {
+            nll += self.forward_block(b, theta, w);
+            self.backward_block(b, theta, w, gradient);
+        }
+        self.finish_gradient(theta, gradient);
+        self.scale * nll + self.prior.value(theta)
+    }
+
     fn backward_block(&self, b: usize, theta: &[f64], w: &mut Workspace, gradient: &mut [f64]) {
         let block = &self.blocks[b];
         let slot = w.slot(b, block.n);
@@ -283,16 +295,7 @@ impl Objective for NetworkLoss {
     }
 
     fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        self.with_workspace(|w| {
-            gradient.fill(0.0);
-            let mut nll = 0.0;
-            for b in 0..self.blocks.len() {
-                nll += self.forward_block(b, theta, w);
-                self.backward_block(b, theta, w, gradient);
-            }
-            self.finish_gradient(theta, gradient);
-            self.scale * nll + self.prior.value(theta)
-        })
+        self.with_workspace(|w| self.value_and_gradient_in(theta, w, gradient))
     }
 
     fn probe(&self) -> Box<dyn Probe + '_> {
@@ -377,5 +380,10 @@ impl Probe for NetworkProbe<'_> {
 
     fn gradient(&mut self, gradient: &mut [f64]) {
         self.loss.gradient_in(&self.point, &mut self.workspace, gradient);
+    }
+
+    fn value_and_gradient_on_line(&mut self, t: f64, gradient: &mut [f64]) -> f64 {
+        super::probe::point_on_line(&self.base, &self.direction, t, &mut self.point);
+        self.loss.value_and_gradient_in(&self.point, &mut self.workspace, gradient)
     }
 }
