@@ -9,8 +9,10 @@ pub mod dense;
 pub mod elementwise;
 pub mod factor;
 pub mod krylov;
+mod processor;
 pub mod simd;
 pub mod vector;
 
 pub use dense::Matrix;
 pub use factor::Cholesky;
+pub use processor::processor;
