@@ -624,7 +624,7 @@ def _subset(value: Any) -> Any:
 
 def _sigma(sigma_noise: Any) -> Any:
     """One standard deviation, or a list of one per output."""
-    if np.ndim(numpy_of(sigma_noise)) == 0:
+    if np.ndim(sigma_noise) == 0:
         return positive("sigma_noise", sigma_noise)
     return [positive("sigma_noise", sigma) for sigma in floats("sigma_noise", sigma_noise, ndim=1)]
 
