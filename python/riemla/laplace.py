@@ -342,10 +342,10 @@ class Laplace:
         batch_size : int or "auto", optional
             Rows of a fresh batch per geodesic, all rows if left out; ``"auto"``: as many as hold 90 % of the curvature
             of the loss. Of swag rows per step.
-        batch_design : {"leverage", "uniform"}, optional
-            ``"leverage"`` (the default): three quarters of a batch (another share as ``"leverage=0.5"``) are the rows
-            with the largest shares in the curvature, the others are drawn at random and count for those left out.
-            ``"uniform"``: all rows are drawn at random, as in the paper.
+        batch_design : {"uniform", "leverage"}, optional
+            ``"uniform"`` (the default): all rows are drawn at random, as in the paper. ``"leverage"``: three quarters of
+            a batch (another share as ``"leverage=0.5"``) are the rows with the largest shares in the curvature, the
+            others are drawn at random and count for those left out.
         seconds : float, optional
             Stop after this time and keep what is finished.
         store : path, optional
