@@ -146,8 +146,7 @@ impl Run<'_> {
             let rows = rows(problem, &loaded, seed)?;
             for prior in self.priors(experiment) {
                 let fit = fit::fit(&self.request.out, problem, &rows, (seed, prior), self.stop, self.watch)?;
-                let laplace = fit.laplace(problem, &rows, prior)?;
-                let fitted = Fitted::new(&ready, &rows, &fit, laplace);
+                let fitted = Fitted::new(&ready, &rows, &fit, prior)?;
                 match &experiment.truth {
                     None => self.cells_of(experiment, &subject, &fitted, (seed, prior))?,
                     Some(plan) => {
