@@ -1,6 +1,7 @@
 """Writes docs/results/python.md and .csv: riemla for Python next to laplace-torch and next to the command.
 
 Run: python python/benchmarks/compare.py [--command target/release/riemla] (needs torch, laplace-torch, jax).
+In parts: --only sizes --weights 9906 --cases full,all; what was measured before is kept in docs/results/python.json.
 Every measurement of time and memory runs in a process of its own. Times are of the processor, all threads together, so that other
 work on the machine does not count.
 """
@@ -27,7 +28,9 @@ ROWS, INPUTS, CLASSES = 1000, 64, 10
 HIDDEN = {536: [6, 8], 9906: [120, 16], 97362: [1000, 32], 995962: [950, 950, 32]}
 CASES = [("full", "all"), ("kron", "all"), ("full", "last_layer"), ("kron", "last_layer")]
 # Seconds after which a measurement is given up.
-LIMIT = 120
+LIMIT = 300
+# Between runs of parts of it.
+KEPT = ROOT / "docs" / "results" / "python.json"
 
 
 def data():
@@ -108,8 +111,17 @@ def measure(tool: str, weights: int, structure: str, subset: str) -> None:
     )
 
 
-def measured(*arguments) -> dict:
-    """The same in a process of its own."""
+def memory() -> float:
+    """Bytes of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def measured(tool: str, weights: int, structure: str, subset: str) -> dict:
+    """The same in a process of its own; what cannot be is said."""
+    needed = 8.0 * weights**2
+    if (structure, subset) == ("full", "all") and needed > memory():
+        return {"failed": f"the matrix alone needs {needed / 1e9:.0f} GB of {memory() / 1e9:.0f}"}
+    arguments = (tool, weights, structure, subset)
     program = [sys.executable, __file__, "--measure", *map(str, arguments)]
     try:
         result = subprocess.run(program, capture_output=True, text=True, timeout=LIMIT, check=False)
@@ -290,7 +302,9 @@ def written(found: dict) -> str:
     )
 
     def cell(entry, key, form):
-        return entry["failed"] if "failed" in entry else form.format(entry[key])
+        if "failed" in entry:
+            return entry["failed"] if key == "fit" else "–"
+        return form.format(entry[key])
 
     sizes = table(
         ["weights", "structure, subset", "fit, s (riemla / laplace-torch)", "evidence, s", "100 predictions, s", "peak memory, MB"],
@@ -327,8 +341,8 @@ Kronecker factors are not compared: theirs have a block for weights and one for 
 ## Time and memory
 
 {ROWS} rows of {INPUTS} inputs, {CLASSES} classes, tanh networks, float64 in both, GGN. Seconds of the processor, all threads
-together. Each line is one process per tool; peak memory is what the fit, the evidence and the predictions added. laplace-torch runs with its default backend. Full structures of 10⁵
-weights would need 80 GB in either.
+together. Each line is one process per tool; peak memory is what the fit, the evidence and the predictions added. A process that
+takes more than {LIMIT} seconds of the clock is given up. laplace-torch runs with its default backend.
 
 {sizes}
 
@@ -350,9 +364,8 @@ geodesic on one thread (with the arithmetic of the geodesic).
 """
 
 
-REMARKS = """Sizes without a line (the full structure and the last layer at 10⁴ weights, all at 10⁶) have not been measured yet. riemla takes all eigenvalues of a full
-curvature, so that the evidence of any prior and the optimum cost nothing afterwards; laplace-torch takes a factorisation per
-evaluation of the evidence."""
+REMARKS = """riemla takes all eigenvalues of a full curvature, so that the evidence of any prior and the optimum cost nothing afterwards;
+laplace-torch takes a factorisation per evaluation of the evidence."""
 
 
 def main() -> None:
@@ -362,6 +375,7 @@ def main() -> None:
     parser.add_argument("--only", default="agreement,sizes,draws,overhead", help="others are kept; '' writes the page again")
     parser.add_argument("--build", default="release build")
     parser.add_argument("--weights", type=int, nargs="*", default=list(HIDDEN), help="of the table of time and memory")
+    parser.add_argument("--cases", nargs="*", default=[",".join(case) for case in CASES], help="the same")
     arguments = parser.parse_args()
     if arguments.measure:
         tool, weights, structure, subset = arguments.measure
@@ -370,9 +384,8 @@ def main() -> None:
 
     import riemla
 
-    chosen = arguments.weights
-    kept = ROOT / "target" / "python-benchmarks.json"
-    found = json.loads(kept.read_text()) if kept.exists() else {}
+    chosen = [(weights, *case.split(",")) for weights in arguments.weights for case in arguments.cases]
+    found = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     parts = {
         "agreement": agreement,
         "draws": lambda: against_the_command(arguments.command),
@@ -380,17 +393,21 @@ def main() -> None:
         "sizes": lambda: [
             {"weights": weights, "structure": structure, "subset": subset}
             | {tool: measured(tool, weights, structure, subset) for tool in ("riemla", "laplace-torch")}
-            for weights in chosen
-            for structure, subset in CASES
-            if not (structure == "full" and subset == "all" and weights > 20000)
+            for weights, structure, subset in chosen
         ],
     }
     for name in filter(None, arguments.only.split(",")):
-        # Some sizes measured again replace those alone.
-        others = [row for row in found.get("sizes", []) if row["weights"] not in chosen] if name == "sizes" else []
-        found[name] = sorted(others + parts[name](), key=lambda row: row.get("weights", 0))
-        kept.write_text(json.dumps(found))
+        rows = parts[name]()
+        if name == "sizes":
+            # Some measured again replace those alone.
+            key = lambda row: (row["weights"], CASES.index((row["structure"], row["subset"])))  # noqa: E731
+            new = {key(row) for row in rows}
+            rows = sorted(rows + [row for row in found.get("sizes", []) if key(row) not in new], key=key)
+        found[name] = rows
+        KEPT.write_text(json.dumps(found, indent=1) + "\n")
         print(name, "measured", flush=True)
+    for name in parts:
+        found.setdefault(name, [])
     found["machine"] = f"{platform.machine()} with {os.cpu_count()} cores"
     versions = {"riemla": riemla.__version__, "laplace-torch": "", "torch": torch.__version__, "numpy": np.__version__}
     from importlib.metadata import version

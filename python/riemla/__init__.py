@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._core import VERSION as __version__
 from .draws import Draws
-from .exceptions import OutsideDomain, RiemlaWarning
+from .exceptions import OutsideDomain, RiemlaWarning, WorkersLost
 from .laplace import Laplace, load
 from .network import Network
 from .posterior import Posterior, from_function
@@ -63,6 +63,7 @@ __all__ = [
     "RiemlaRegressor",
     "RiemlaWarning",
     "TorchPosterior",
+    "WorkersLost",
     "__version__",
     "from_function",
     "from_laplace",

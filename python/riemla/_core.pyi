@@ -10,9 +10,11 @@ _Watcher = Callable[[str, str, int], None]
 _Path = str | PathLike[str]
 
 __all__ = [
+    "Drawer",
     "Fitted",
     "Function",
     "Network",
+    "count_intervals",
     "read_model",
     "predict_outputs",
     "provoke_defect",
@@ -73,18 +75,8 @@ class Fitted:
     @property
     def warnings(self) -> list[str]: ...
     def precision(self) -> tuple[str, list[tuple[str, _Floats]]]: ...
-    def sample(
-        self,
-        config: str,
-        samples: int,
-        seed: int,
-        seconds: float | None,
-        most_weights: int,
-        store: _Path | None,
-        name: str | None,
-        threads: int | None,
-        watcher: _Watcher | None,
-    ) -> dict[str, Any]: ...
+    def sample(self, request: Any) -> dict[str, Any]: ...
+    def drawer(self, config: str) -> Drawer: ...
     def read_draws(self, directory: _Path, name: str) -> dict[str, Any]: ...
     def predict(self, theta: _Floats, linearized: bool, inputs: _Floats, threads: int | None) -> dict[str, Any]: ...
     def predict_closed_form(self, inputs: _Floats, threads: int | None) -> dict[str, Any]: ...
@@ -113,16 +105,14 @@ class Function:
     def log_det(self) -> float: ...
     def precision(self) -> tuple[str, list[tuple[str, _Floats]]]: ...
     def value_and_gradient(self, theta: _Floats) -> tuple[float, _Floats]: ...
-    def sample(
-        self,
-        config: str,
-        samples: int,
-        seed: int,
-        seconds: float | None,
-        store: _Path | None,
-        threads: int | None,
-        watcher: _Watcher | None,
-    ) -> dict[str, Any]: ...
+    def sample(self, request: Any) -> dict[str, Any]: ...
+    def drawer(self, config: str) -> Drawer: ...
+
+@final
+class Drawer:
+    def take(
+        self, seed: int, indices: list[int], threads: int | None
+    ) -> tuple[list[tuple[int, bytes]], list[tuple[int, str]]]: ...
 
 @final
 class Network:
@@ -146,12 +136,14 @@ def predict_outputs(outputs: _Floats, sigma_noise: float | None) -> dict[str, An
 def provoke_defect(elsewhere: bool) -> None: ...
 def read_model(directory: _Path) -> tuple[str, _Floats, str, str]: ...
 def run_config(method: str, metric: str | None) -> str: ...
+def count_intervals(rates: _Floats, variances: _Floats, level: float) -> tuple[_Floats, _Floats]: ...
 def train(
     network: str,
     inputs: _Floats,
     labels: list[int] | None,
     values: _Floats | None,
     weights: _Floats | None,
+    likelihood: str | None,
     prior_precision: float | None,
     iterations: int,
     seed: int,

@@ -60,7 +60,8 @@ def run_config(
     strength: Any = None,
     tolerance: float | None = None,
     max_steps: int | None = None,
-    batch_size: int | None = None,
+    batch_size: int | str | None = None,
+    batch_design: str | None = None,
     methods: tuple[str, ...] = POSTERIORS + REFERENCES,
     **options: Any,
 ) -> str:
@@ -77,6 +78,7 @@ def run_config(
         "tolerance": tolerance,
         "max_steps": max_steps,
         "batch_size": batch_size,
+        "batch_design": batch_design,
     }
     given = [name for name, value in geodesic.items() if value is not None]
     if given and method not in GEODESICS:
@@ -86,8 +88,12 @@ def run_config(
             raise ValueError("the Fisher metric has no strength: leave it out")
         config["strength"] = _strength(strength)
     if batch_size is not None:
-        # The library keeps the frequencies of classes where there are classes.
-        config["batch"] = {"size": whole("batch_size", batch_size, 1), "stratified": False}
+        size = batch_size if batch_size == "auto" else whole("batch_size", batch_size, 1)
+        config["batch"] = {"size": size}
+        if batch_design is not None:
+            config["batch"]["design"] = str(batch_design)
+    elif batch_design is not None:
+        raise ValueError("batch_design needs a batch_size: a number of rows, or 'auto'")
     for name, value in (("tolerance", tolerance), ("max_steps", max_steps)):
         if value is None:
             continue

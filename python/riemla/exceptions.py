@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["OutsideDomain", "RiemlaWarning"]
+__all__ = ["OutsideDomain", "RiemlaWarning", "WorkersLost"]
 
 
 class OutsideDomain(ValueError):
@@ -28,3 +28,10 @@ class OutsideDomain(ValueError):
 
 class RiemlaWarning(UserWarning):
     """Something about a fit or a set of draws that one should know before trusting it."""
+
+
+class WorkersLost(RuntimeError):
+    """The workers of an executor died or never answered, also when asked again.
+
+    Draws that came back are kept, in the directory ``store=`` or else in the posterior: the same call takes the rest.
+    """

@@ -12,7 +12,9 @@ from . import _core
 from ._arrays import Floats, floats
 from ._functions import adapt
 from ._progress import Watcher, watcher
-from ._settings import positive, run_config, whole
+from ._sampling import Sampling
+from ._settings import run_config, whole
+from ._tasks import pack
 from .draws import Draws, Shapes
 from .precision import parts_of
 
@@ -43,6 +45,7 @@ class Posterior:
         self._function, self._value, self._like = function, value, theta
         self._parameters, self._base, self._n_threads = parameters, base, n_threads
         self._draws: Draws | None = None
+        self._sampling = Sampling()
         center = floats("theta", theta, ndim=1)
         call = adapt(function, value, theta)
         structure, arrays = parts_of(precision)
@@ -82,6 +85,8 @@ class Posterior:
         max_steps: int | None = None,
         seconds: float | None = None,
         store: str | os.PathLike[str] | None = None,
+        executor: Any = None,
+        threads_per_worker: int = 1,
         n_threads: int | None = None,
         progress: bool | Watcher | None = None,
     ) -> Draws:
@@ -106,6 +111,12 @@ class Posterior:
         store : path, optional
             A directory in which each draw is kept as soon as it is finished. The same call continues after a
             crash, Ctrl-C or the end of its time.
+        executor : optional
+            Anything with ``submit``: a pool of ``concurrent.futures`` or ``mpi4py.futures``, of a Dask client its
+            ``get_executor()``, loky. Its workers take the draws, with the same bits. The function must pickle, if
+            cloudpickle is installed by that.
+        threads_per_worker : int
+            Draws that a worker takes at a time; libraries with threads of their own (torch, BLAS) are given as many.
         n_threads : int, optional
             As when the posterior was made if left out: all cores, for :func:`from_laplace` one.
         progress : bool, optional
@@ -118,17 +129,25 @@ class Posterior:
         Notes
         -----
         Ctrl-C ends the run and returns the finished draws (``draws.stopped``); ``KeyboardInterrupt`` is raised if
-        there are none. An exception of the function ends the run and comes out as itself.
+        there are none. An exception of the function ends the run and comes out as itself. :class:`WorkersLost` is raised
+        if workers of the executor died; the same call takes the draws that are missing.
         """
         config = run_config(
             method, metric=metric, strength=strength, tolerance=tolerance, max_steps=max_steps, methods=_METHODS
         )
-        count, seed = whole("n_samples", n_samples, 1, 1_000_000), whole("seed", seed)
-        place = None if store is None else os.fspath(store)
-        limit = None if seconds is None else positive("seconds", seconds)
-        threads = self._n_threads if n_threads is None else n_threads
-        with watcher(progress) as watch:
-            found = self._core.sample(config, count, seed, limit, place, threads, watch)
+        found = self._sampling(
+            self._core,
+            config,
+            n_samples,
+            seed,
+            threads=self._n_threads if n_threads is None else n_threads,
+            pack=lambda: pack(_core_of, (self._function, self._value, self._like, *self._core.precision())),
+            executor=executor,
+            threads_per_worker=threads_per_worker,
+            seconds=seconds,
+            store=store,
+            progress=progress,
+        )
         self._draws = Draws(found, self._parameters, base=self._base)
         self._draws._warn(stacklevel=2)
         return self._draws
@@ -150,6 +169,13 @@ class Parts:
 
     def _parts(self) -> tuple[str, list[tuple[str, Floats]]]:
         return self._structure, self._arrays
+
+
+def _core_of(function: Any, value: Any, theta: Any, structure: str, arrays: Any) -> _core.Function:
+    """What a worker takes draws from."""
+    call = adapt(function, value, theta)
+    center = floats("theta", theta, ndim=1)
+    return _core.Function(call.value_and_grad, call.value, call.address, center, structure, arrays, 1, 1, None)
 
 
 def _restore(

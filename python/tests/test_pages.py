@@ -21,6 +21,7 @@ NEEDS = {
     "hierarchical": ("matplotlib",),
     "README.md": ("torch",),
     "docs/python.md": ("torch", "laplace", "jax", "sklearn", "arviz"),
+    "docs/cluster.md": ("distributed",),
 }
 
 
@@ -52,7 +53,7 @@ def own_model():
     return {"model": model, "train_loader": [(x, y)], "x": x}
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/cluster.md"])
 @pytest.mark.filterwarnings("ignore")
 def test_the_lines_of_pages_run(page, tmp_path, monkeypatch):
     require(page)

@@ -199,6 +199,41 @@ def test_fitted_objects_of_laplace_torch_are_taken_over(mlp, moons, subset, stru
 
 
 @pytest.mark.filterwarnings("ignore::riemla.RiemlaWarning")
+def test_low_rank_objects_of_laplace_torch_are_taken_over(mlp, moons, monkeypatch):
+    laplace = laplace_torch()
+    x, y = moons
+    data = loader(x, y)
+
+    class Eigenpairs(laplace.curvature.CurvatureInterface):
+        """The only backend of laplace-torch for this structure is on no package index: the largest eigenpairs of its own
+        full matrix instead."""
+
+        def eig_lowrank(self, data_loader):
+            full = laplace.Laplace(mlp, "classification", "all", "full")
+            full.fit(data_loader)
+            values, vectors = torch.linalg.eigh(full.H)
+            return vectors[:, -6:], values[-6:], full.loss
+
+    monkeypatch.setattr(laplace.baselaplace, "find_spec", lambda name: True)
+    theirs = laplace.Laplace(mlp, "classification", "all", "lowrank", prior_precision=0.5, backend=Eigenpairs)
+    theirs.fit(data)
+    posterior = riemla.from_laplace(theirs, data)
+    assert posterior.log_det_precision == pytest.approx(float(theirs.log_det_posterior_precision), rel=1e-4)
+    (vectors, values), prior = theirs.posterior_precision
+    vectors, values, prior = (part.detach().double().numpy() for part in (vectors, values, prior))
+    dense = vectors @ np.diag(values) @ vectors.T + np.diag(prior)
+    moved = posterior.sample(2000, method="la", seed=1).theta - posterior.theta
+    # Chi-squared numbers with K degrees of freedom.
+    lengths = np.einsum("si,ij,sj->s", moved, dense, moved)
+    assert lengths.mean() == pytest.approx(posterior.dim, abs=4 * np.sqrt(2 * posterior.dim / 2000))
+    along = (moved @ vectors).var(axis=0)
+    assert np.allclose(along * np.einsum("ik,ij,jk->k", vectors, dense, vectors), 1.0, atol=0.15)
+    draws = posterior.sample(4, seed=1, strength=0.3)
+    again = pickle.loads(pickle.dumps(posterior))
+    assert np.array_equal(again.sample(4, seed=1, strength=0.3).theta, draws.theta)
+
+
+@pytest.mark.filterwarnings("ignore::riemla.RiemlaWarning")
 def test_the_torch_path_and_the_network_path_give_the_same_draws(mlp, moons):
     laplace = laplace_torch()
     x, y = moons

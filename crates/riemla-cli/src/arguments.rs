@@ -3,6 +3,8 @@
 use anyhow::Context as _;
 use clap::{Arg, Args, Parser};
 use riemla::posterior::Strength;
+use riemla_files::Shard;
+use riemla_workflow::workflow::environment;
 
 use crate::failure::Failure;
 
@@ -47,6 +49,30 @@ where
             u64::MAX => format!("must be a whole number, at least {least}"),
             most => format!("must be a whole number, at least {least} and at most {most}"),
         })
+    }
+}
+
+/// Which of several processes that share work this one is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ShardArgument {
+    /// By the environment.
+    Auto,
+    /// As given.
+    Given(Shard),
+}
+
+/// Reads K/N, or auto.
+pub fn shard(text: &str) -> Result<ShardArgument, String> {
+    if text == "auto" { Ok(ShardArgument::Auto) } else { text.parse().map(ShardArgument::Given) }
+}
+
+impl ShardArgument {
+    /// The shard; an error if no launcher has set its variables.
+    pub fn resolve(self) -> anyhow::Result<Shard> {
+        match self {
+            Self::Given(shard) => Ok(shard),
+            Self::Auto => Ok(environment::shard(|name| std::env::var(name).ok())?.0),
+        }
     }
 }
 

@@ -9,6 +9,9 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use common::Scratch;
+use riemla::posterior::Draw;
+use riemla_files::SampleStore;
+use riemla_files::samples::inspect_log;
 
 const DRAWS: &str = "samples/riem-la/samples.safetensors";
 
@@ -68,6 +71,33 @@ fn killed_shards_lose_nothing_but_the_draws_under_way() {
     }
     scratch.ok("sample posterior -n 24 -q");
     assert_eq!(scratch.bytes(&format!("posterior/{DRAWS}")), expected);
+}
+
+#[test]
+fn draws_of_another_kind_of_processor_are_pointed_out() {
+    let scratch = common::scratch();
+    scratch.posterior();
+    scratch.ok("sample posterior -n 4 --strength 0.5 --shard 1/2");
+    let set = scratch.join("posterior/samples/riem-la");
+    let first = set.join("draws.1-of-2.log");
+    let run = inspect_log(&first).expect("a log").run;
+    let mut store = SampleStore::open(&first, &run).expect("opens");
+    let draws = store.read_all().expect("reads");
+    assert!(draws.iter().all(|draw| draw.processor.starts_with(std::env::consts::ARCH)), "{draws:?}");
+    drop(store);
+    let mut other = SampleStore::open(&set.join("draws.2-of-2.log"), &run).expect("begins");
+    let strange = Draw { index: 1, processor: "pdp11".into(), ..draws[0].clone() };
+    other.append(&strange).expect("appends");
+    drop(other);
+    let output = scratch.run("sample posterior -n 4 --strength 0.5");
+    let said = common::text(&output.stderr);
+    assert!(said.contains("different kinds of processors (1 on pdp11; 3 on "), "{said}");
+    let text = scratch.ok("inspect posterior/samples/riem-la");
+    assert!(text.contains("pdp11") && text.contains("different kinds of processors"), "{text}");
+    // It comes from the files of the set as well, without a log.
+    let log = set.join("draws.log");
+    fs::remove_file(log).expect("removes");
+    assert!(common::text(&scratch.run("sample posterior -n 5 --strength 0.5").stderr).contains("pdp11"));
 }
 
 #[test]

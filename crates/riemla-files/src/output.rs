@@ -5,12 +5,13 @@
 //! replaced only if riemla wrote it ([`crate::ours`]) or, for a single file, if that was asked for;
 //! inputs, links and everything that riemla does not know are left alone in any case.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use crate::atomic::{Temporary, parent, sync_directory, temporary_beside, write_file};
 use crate::error::name;
+use crate::locks::Attempt;
 use crate::ours::{Contents, Kind, lock_file};
 use crate::words::some;
 use crate::{Error, Result};
@@ -206,7 +207,8 @@ impl InUse {
     pub fn claim(directory: &Path) -> Result<Self> {
         let path = lock_file(directory);
         let file = File::open(&path).map_err(Error::io(&name(&path), "open it"))?;
-        locked(directory, file.try_lock_shared()).map(|()| Self { _lock: file })
+        // Where there are no locks the log of draws says so.
+        Attempt::from(file.try_lock_shared()).checked(directory).map(|_| Self { _lock: file })
     }
 }
 
@@ -214,14 +216,7 @@ impl InUse {
 fn lock(directory: &Path) -> Result<Option<File>> {
     let path = lock_file(directory);
     let file = File::open(&path).map_err(Error::io(&name(&path), "open it"))?;
-    locked(directory, file.try_lock()).map(|()| Some(file))
-}
-
-fn locked(directory: &Path, result: std::result::Result<(), TryLockError>) -> Result<()> {
-    match result {
-        Err(TryLockError::WouldBlock) => Err(Error::Busy { file: name(directory) }),
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
-    }
+    Attempt::from(file.try_lock()).checked(directory).map(|_| Some(file))
 }
 
 fn protected(path: &Path, reason: String, remedy: &'static str) -> Error {

@@ -13,15 +13,16 @@ use riemla::objective::{Likelihood, PriorPrecision};
 use riemla::posterior::{Method, NetworkOutputs, Outputs as _};
 use riemla::predict::Predictor;
 use riemla_files::samples::read_samples;
-use riemla_files::{Encoding, Existing, Model, RunConfig, SavedPosterior, TrainingData};
+use riemla_files::{Existing, Model, SavedPosterior, TrainingData};
 use riemla_workflow::workflow::predictor::{decoded, in_pieces};
-use riemla_workflow::workflow::{self, DrawTable, SAMPLES_DIRECTORY, SampleConfig, memory};
+use riemla_workflow::workflow::{self, DrawTable, SAMPLES_DIRECTORY, memory};
 
 use crate::arrays::{Numbers, flat, shaped};
 use crate::errors::{files, library};
 use crate::network::rows;
 use crate::prediction::{Weights, dictionary};
-use crate::run::{Caller, run};
+use crate::run::{Caller, guarded, run};
+use crate::sampling::{self, Drawer, Request};
 use crate::training::dataset;
 use crate::{draws, precision, settings};
 
@@ -209,35 +210,25 @@ impl Fitted {
     }
 
     /// Draws, in memory or in a posterior directory.
-    #[pyo3(signature = (config, samples, seed, seconds, most_weights, store, name, threads, watcher))]
-    #[allow(clippy::too_many_arguments)] // named arguments in Python
-    fn sample<'py>(
-        &self,
-        py: Python<'py>,
-        config: &str,
-        samples: u64,
-        seed: u64,
-        seconds: Option<f64>,
-        most_weights: usize,
-        store: Option<PathBuf>,
-        name: Option<String>,
-        threads: Option<usize>,
-        watcher: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let run_config: RunConfig = settings::read("settings of the method", config)?;
-        let config =
-            SampleConfig { seconds, name, most_weights, ..SampleConfig::new(run_config, samples, seed) };
-        let taken = run(py, &Caller { threads, watcher }, |stop, watch| match &store {
+    fn sample<'py>(&self, py: Python<'py>, request: Request<'_>) -> PyResult<Bound<'py, PyDict>> {
+        sampling::sample(py, request, self.dim(), |config, store, stop, watch| match store {
             Some(directory) => {
                 self.check_place(directory)?;
-                let sampled = workflow::sample(directory, &config, stop, watch);
+                let sampled = workflow::sample(directory, config, stop, watch);
                 sampled.map(|sampled| sampled.taken).map_err(crate::errors::workflow)
             }
             None => {
-                workflow::sample_in_memory(&self.saved, &config, stop, watch).map_err(crate::errors::workflow)
+                workflow::sample_in_memory(&self.saved, config, stop, watch).map_err(crate::errors::workflow)
             }
-        })?;
-        draws::taken(py, taken)
+        })
+    }
+
+    /// The posterior that draws are taken from for another process.
+    fn drawer(&self, config: &str) -> PyResult<Drawer> {
+        let config = settings::read("settings of the posterior", config)?;
+        let posterior =
+            guarded(|| workflow::posterior_of(&self.saved, &config).map_err(crate::errors::workflow))?;
+        Ok(Drawer::new(posterior))
     }
 
     /// A set of draws in a posterior directory.
@@ -278,7 +269,7 @@ impl Fitted {
             in_pieces(&inputs, predictor.input_len(), |rows| predictor.predict(&thetas, rows))
                 .map_err(library)
         })?;
-        dictionary(py, decoded(prediction, self.scale()))
+        dictionary(py, decoded(prediction, &self.scales()))
     }
 
     /// Prediction of the linearised network in closed form.
@@ -295,7 +286,7 @@ impl Fitted {
             in_pieces(&inputs, predictor.input_len(), |rows| predictor.predict_closed_form(rows))
                 .map_err(library)
         })?;
-        dictionary(py, decoded(prediction, self.scale()))
+        dictionary(py, decoded(prediction, &self.scales()))
     }
 
     /// Mean and variance of the linearised outputs, rows × outputs.
@@ -375,8 +366,8 @@ impl Fitted {
         rows(inputs, self.saved.model.network.input.len())
     }
 
-    fn scale(&self) -> Option<riemla_files::encoding::Scale> {
-        self.saved.model.encoding.as_ref().and_then(Encoding::target_scale)
+    fn scales(&self) -> Vec<riemla_files::encoding::Scale> {
+        riemla_workflow::workflow::predictor::scales(&self.saved.model)
     }
 
     fn outputs_of(&self) -> PyResult<Arc<NetworkOutputs>> {

@@ -1,23 +1,24 @@
 //! Posteriors of any function with a gradient.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArrayDyn};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use riemla::Control;
 use riemla::curvature::{Gaussian, HessianSearch};
 use riemla::objective::Objective as _;
-use riemla::posterior::{Posterior, PosteriorConfig};
-use riemla_files::{Digest, Origin};
-use riemla_workflow::workflow::{SampleConfig, sample_model};
+use riemla::posterior::Posterior;
+use riemla_files::{Digest, Origin, RunConfig};
+use riemla_workflow::workflow::sample_model;
 
 use crate::arrays::{Numbers, flat, vector};
 use crate::errors::{library, workflow};
 use crate::objective::{Call, Callable};
 use crate::run::{Caller, guarded, run};
-use crate::{draws, precision, settings};
+use crate::sampling::{self, Drawer, Request};
+use crate::{precision, settings};
 
 /// A function with a Gaussian at its minimum.
 #[pyclass(frozen, module = "riemla._core")]
@@ -108,29 +109,24 @@ impl Function {
     }
 
     /// Draws, in memory or in a directory.
-    #[pyo3(signature = (config, samples, seed, seconds, store, threads, watcher))]
-    #[allow(clippy::too_many_arguments)] // named arguments in Python
-    fn sample<'py>(
-        &self,
-        py: Python<'py>,
-        config: &str,
-        samples: u64,
-        seed: u64,
-        seconds: Option<f64>,
-        store: Option<PathBuf>,
-        threads: Option<usize>,
-        watcher: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let posterior: PosteriorConfig = settings::read("settings of the posterior", config)?;
-        let config = SampleConfig { seconds, ..SampleConfig::new(posterior.clone(), samples, seed) };
+    fn sample<'py>(&self, py: Python<'py>, request: Request<'_>) -> PyResult<Bound<'py, PyDict>> {
         let model = Arc::new(self.callable(py));
-        let taken = run(py, &Caller { threads, watcher }, |stop, watch| {
+        sampling::sample(py, request, self.dim(), |config, store, stop, watch| {
+            let RunConfig::Posterior(settings) = &config.run else {
+                return Err(PyValueError::new_err(format!("{} needs a network", config.run.method())));
+            };
             let origin = store.is_some().then(|| self.origin(&model)).transpose()?;
-            let set = store.as_deref().zip(origin);
-            let posterior = Posterior::new(model, self.gaussian.clone(), posterior).map_err(library)?;
-            sample_model(posterior, set, &config, stop, watch).map_err(workflow)
-        })?;
-        draws::taken(py, taken)
+            let posterior =
+                Posterior::new(model, self.gaussian.clone(), settings.clone()).map_err(library)?;
+            sample_model(posterior, store.zip(origin), config, stop, watch).map_err(workflow)
+        })
+    }
+
+    /// The posterior that draws are taken from for another process. After an exception of the function it is of no use.
+    fn drawer(&self, py: Python<'_>, config: &str) -> PyResult<Drawer> {
+        let config = settings::read("settings of the posterior", config)?;
+        let model = Arc::new(self.callable(py));
+        Ok(Drawer::new(Posterior::new(model, self.gaussian.clone(), config).map_err(library)?))
     }
 }
 

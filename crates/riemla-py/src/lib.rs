@@ -10,6 +10,7 @@ mod objective;
 mod precision;
 mod prediction;
 mod run;
+mod sampling;
 mod settings;
 mod training;
 
@@ -24,9 +25,11 @@ mod _core {
     #[pymodule_export]
     use super::network::{Network, read_model};
     #[pymodule_export]
-    use super::prediction::predict_outputs;
+    use super::prediction::{count_intervals, predict_outputs};
     #[pymodule_export]
     use super::run::provoke_defect;
+    #[pymodule_export]
+    use super::sampling::Drawer;
     #[pymodule_export]
     use super::settings::run_config;
     #[pymodule_export]

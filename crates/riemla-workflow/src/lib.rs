@@ -1,6 +1,7 @@
 //! What the commands of riemla do, without arguments and terminal: for the command, for Python, and for programs.
 
 pub mod demo;
+pub mod likelihood;
 pub mod method;
 pub mod plot;
 pub mod report;

@@ -167,7 +167,7 @@ impl FromStr for MethodName {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use riemla::posterior::{BatchPlan, PosteriorConfig};
+    use riemla::posterior::{BatchDesign, BatchPlan, PosteriorConfig};
     use riemla::reference::Reference;
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
             let config = RunConfig::from(Reference::named(name).expect("a method"));
             assert_eq!(MethodName::from(&config).name(), name);
         }
-        let batch = Some(BatchPlan { size: 5, stratified: false });
+        let batch = Some(BatchPlan { size: 5.into(), design: BatchDesign::Uniform });
         let config = PosteriorConfig { batch, ..PosteriorConfig::new(Method::LinRiemLa) };
         assert_eq!(MethodName::from(&config.into()), MethodName::LinRiemLaBatches);
         assert!(MethodName::leading("mine").is_none());

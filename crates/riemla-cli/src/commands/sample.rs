@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use riemla::posterior::{BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
+use riemla::posterior::{BatchDesign, BatchPlan, BatchSize, Method, MetricChoice, PosteriorConfig, Strength};
 use riemla::reference::Reference;
 use riemla_files::{RunConfig, Shard};
 use riemla_workflow::method::MethodName;
 use riemla_workflow::report::aligned;
 use riemla_workflow::setting::Setting;
-use riemla_workflow::workflow::environment;
-use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken, sample};
+use riemla_workflow::workflow::members::sample_members;
+use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
-use super::shared::{ReadingArguments, positive};
-use riemla_cli::arguments::whole;
+use super::shared::{ReadingArguments, members_json, of_members, positive};
+use riemla_cli::arguments::{ShardArgument, shard, whole};
 use riemla_cli::interrupt::{code, stop_flag};
 use riemla_cli::output::{json, print};
 use riemla_cli::progress::Bar;
@@ -24,7 +24,7 @@ const AFTER_HELP: &str = "\
 Examples:
   riemla sample posterior/                                 100 draws of riem-la at a calibrated strength
   riemla sample posterior/ --method lin-riem-la --samples 30
-  riemla sample posterior/ --batch 1000 --seconds 600      a new batch per draw, ten minutes at most
+  riemla sample posterior/ --batch auto --seconds 600      a new batch per draw, ten minutes at most
   riemla sample posterior/ --samples 200                   adds 100 draws to the first 100
   mpirun -n 8 riemla sample posterior/ --shard auto        eight processes; then without --shard to merge
   riemla sample posterior/ --method nuts                   exact draws, for small networks
@@ -58,9 +58,17 @@ pub struct Sample {
     #[arg(long, short = 'n', value_name = "N", value_parser = whole::<u64>(1, 1_000_000))]
     pub samples: Option<u64>,
 
-    /// Rows of the random batch, a new one for each draw [default: all rows]
-    #[arg(long, value_name = "ROWS", value_parser = whole::<u64>(1, u64::MAX))]
-    pub batch: Option<u64>,
+    /// Rows of a batch, a new one for each draw: a number, or auto (as many as hold 90 % of the curvature of the loss)
+    /// [default: all rows]
+    #[arg(long, value_name = "ROWS", value_parser = batch_size)]
+    pub batch: Option<BatchSize>,
+
+    /// How the rows of a batch are chosen: leverage (three quarters are the rows with the largest shares in the
+    /// curvature of the loss, the others are drawn at random and count for those left out), leverage=SHARE (another
+    /// share than 0.75), or uniform (all at random, as in the paper) [default: leverage; uniform with the presets
+    /// paper and converged]
+    #[arg(long, value_name = "DESIGN", requires = "batch", value_parser = batch_design)]
+    pub batch_design: Option<BatchDesign>,
 
     /// Preset of metric, strength and integrator
     #[arg(long, value_name = "NAME", default_value = "calibrated")]
@@ -145,30 +153,12 @@ fn method(text: &str) -> Result<MethodName, String> {
     }
 }
 
-/// A part of the draws.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ShardArgument {
-    /// By the environment.
-    Auto,
-    /// As given.
-    Given(Shard),
-}
-
-fn shard(text: &str) -> Result<ShardArgument, String> {
-    if text == "auto" { Ok(ShardArgument::Auto) } else { text.parse().map(ShardArgument::Given) }
-}
-
 /// The shard of this process; chains are not divided.
 fn shard_of(arguments: &Sample) -> anyhow::Result<Option<Shard>> {
-    let found = match arguments.shard {
-        None => return Ok(None),
-        Some(ShardArgument::Given(shard)) => shard,
-        Some(ShardArgument::Auto) => environment::shard(|name| std::env::var(name).ok())?.0,
-    };
-    if arguments.method == MethodName::Nuts {
+    if arguments.shard.is_some() && arguments.method == MethodName::Nuts {
         anyhow::bail!("the chains of nuts are not divided into shards: run them in one process");
     }
-    Ok(Some(found))
+    arguments.shard.map(ShardArgument::resolve).transpose()
 }
 
 /// Default number of draws: enough to judge chains, few trainings.
@@ -189,6 +179,16 @@ fn strength(text: &str) -> Result<Strength, String> {
     }
 }
 
+fn batch_size(text: &str) -> Result<BatchSize, String> {
+    let rows = || text.parse().ok().filter(|rows| *rows > 0).map(BatchSize::Rows);
+    let size = if text == "auto" { Some(BatchSize::Auto) } else { rows() };
+    size.ok_or_else(|| "must be auto, or a whole number of rows of at least 1".into())
+}
+
+fn batch_design(text: &str) -> Result<BatchDesign, String> {
+    text.parse().map_err(|error: riemla::Error| error.to_string())
+}
+
 /// A name that is one directory.
 fn set_name(text: &str) -> Result<String, String> {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
@@ -201,13 +201,19 @@ pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
     let config = config(arguments)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
-    let sampled = sample(&arguments.posterior, &config, stop, &bar);
+    let sampled = sample_members(&arguments.posterior, &config, stop, &bar);
     bar.finish();
     let sampled = sampled?;
-    print(&if arguments.json { in_json(&sampled)? } else { in_words(&sampled.taken) })?;
+    print(&if arguments.json {
+        json(&members_json(sampled.iter().map(in_json).collect()))?
+    } else {
+        of_members(sampled.iter().map(|member| in_words(&member.taken)).collect())
+    })?;
     if !quiet {
-        sampled.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-        eprintln!("{}", closing(&sampled, config.shard));
+        for member in &sampled {
+            member.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+            eprintln!("{}", closing(member, config.shard));
+        }
     }
     Ok(code(stop))
 }
@@ -248,6 +254,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
         }),
         most_weights: arguments.reference.most_weights(),
         shard: shard_of(arguments)?,
+        elsewhere: None,
     })
 }
 
@@ -258,6 +265,7 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         PresetName::Calibrated => Setting::CALIBRATED,
     };
     let of_metric = |metric| PosteriorConfig { metric, ..preset.config(method) };
+    let design = arguments.batch_design.unwrap_or(preset.batch_design());
     let mut posterior = match arguments.metric {
         None => preset.config(method),
         Some(MetricName::Loss) => of_metric(MetricChoice::Loss),
@@ -265,13 +273,13 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         Some(MetricName::Fisher) => PosteriorConfig::fisher(method),
     };
     posterior.strength = arguments.strength.unwrap_or(posterior.strength);
-    posterior.batch = arguments.batch.map(|size| BatchPlan { size: size as usize, stratified: false });
+    posterior.batch = arguments.batch.map(|size| BatchPlan { size, design });
     posterior
 }
 
-fn in_json(sampled: &Sampled) -> anyhow::Result<String> {
+fn in_json(sampled: &Sampled) -> serde_json::Value {
     let taken = &sampled.taken;
-    json(&serde_json::json!({
+    serde_json::json!({
         "directory": sampled.directory,
         "draws": taken.draws.len(),
         "new_draws": taken.new,
@@ -282,7 +290,7 @@ fn in_json(sampled: &Sampled) -> anyhow::Result<String> {
         "summary": taken.diagnosis.summary,
         "warnings": taken.diagnosis.warnings,
         "version": env!("CARGO_PKG_VERSION"),
-    }))
+    })
 }
 
 fn in_words(taken: &Taken) -> String {

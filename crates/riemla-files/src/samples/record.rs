@@ -40,6 +40,9 @@ pub struct DrawRecord {
     /// What its geodesic did; none for methods without.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub geodesic: Option<GeodesicRecord>,
+    /// The kind of processor that took it; empty in files of versions that did not write it.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub processor: String,
 }
 
 /// A geodesic, all numbers in one object.
@@ -72,12 +75,14 @@ pub struct GeodesicRecord {
 impl DrawRecord {
     /// The record of a draw.
     pub fn new(draw: &Draw) -> Self {
-        Self { index: draw.index, geodesic: draw.geodesic.as_ref().map(GeodesicRecord::new) }
+        let geodesic = draw.geodesic.as_ref().map(GeodesicRecord::new);
+        Self { index: draw.index, geodesic, processor: draw.processor.clone() }
     }
 
     /// The draw of a record.
     pub fn into_draw(self, theta: Vec<f64>) -> Draw {
-        Draw { index: self.index, theta, geodesic: self.geodesic.map(|record| record.summary()) }
+        let geodesic = self.geodesic.map(|record| record.summary());
+        Draw { index: self.index, theta, geodesic, processor: self.processor }
     }
 }
 

@@ -7,18 +7,19 @@
 //! docs/formats.md has the layout and why it is a log.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use riemla::posterior::Draw;
 
-use super::{DrawRecord, RunInfo, SAMPLES_FILE, SavedSamples, read_samples};
+use super::{RunInfo, SAMPLES_FILE, SavedSamples, decode_draw, encode_draw, read_samples};
 use crate::atomic::{parent, sync_directory};
 use crate::checksum::damaged;
 use crate::error::name;
 use crate::identity::expect;
 use crate::json::parse_json;
+use crate::locks::Attempt;
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"RIEMLOG1";
@@ -39,6 +40,8 @@ pub struct SampleStore {
     /// End of the last complete record.
     end: u64,
     damaged: u64,
+    /// Why it is not locked, in words.
+    unlocked: Option<String>,
 }
 
 impl SampleStore {
@@ -54,12 +57,7 @@ impl SampleStore {
             .truncate(false)
             .open(path)
             .map_err(Error::io(&text, "open it"))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::Busy { file: text }),
-            // File systems without locks: nothing to be done about it.
-            Err(TryLockError::Error(_)) => {}
-        }
+        let unlocked = Attempt::from(file.try_lock()).checked(path)?;
         let action = "read the draws in it";
         let length = file.metadata().map_err(Error::io(&text, action))?.len();
         if length < header.len() as u64 && is_prefix(&mut file, &header).map_err(Error::io(&text, action))? {
@@ -76,6 +74,7 @@ impl SampleStore {
             places: BTreeMap::new(),
             end: start,
             damaged: 0,
+            unlocked,
         };
         store.scan(start, length).map_err(Error::io(&text, action))?;
         if store.end < length {
@@ -111,11 +110,7 @@ impl SampleStore {
             let error = riemla::Error::shape("weights of a draw", self.run.dim, draw.theta.len());
             return Err(Error::content(&text)(error));
         }
-        let json = serde_json::to_vec(&DrawRecord::new(draw)).map_err(Error::json(&text))?;
-        let mut payload = Vec::with_capacity(4 + json.len() + 8 * draw.theta.len());
-        payload.extend((json.len() as u32).to_le_bytes());
-        payload.extend(json);
-        draw.theta.iter().for_each(|value| payload.extend(value.to_le_bytes()));
+        let payload = encode_draw(draw).map_err(Error::json(&text))?;
         let Ok(length) = u32::try_from(payload.len()) else {
             let message = "a draw of more than 4 GiB cannot be stored".into();
             return Err(Error::content(&text)(riemla::Error::Unsupported(message)));
@@ -158,6 +153,11 @@ impl SampleStore {
         self.damaged
     }
 
+    /// Why nothing keeps a second process from writing to it, in words: on file systems without locks.
+    pub fn unlocked(&self) -> Option<&str> {
+        self.unlocked.as_deref()
+    }
+
     /// Indices below `count` that are not there yet, ascending.
     pub fn missing(&self, count: u64) -> Vec<u64> {
         (0..count).filter(|index| !self.places.contains_key(index)).collect()
@@ -170,7 +170,7 @@ impl SampleStore {
         for (start, length) in self.places.values() {
             let payload =
                 read_at(&mut self.file, *start, *length).map_err(Error::io(&text, "read a draw"))?;
-            let draw = decode(&payload, self.run.dim);
+            let draw = decode_draw(&payload, self.run.dim);
             draws.push(draw.ok_or_else(|| Error::format(&text, "draws", "it changed while it was open"))?);
         }
         Ok(draws)
@@ -220,7 +220,7 @@ impl SampleStore {
         if crc32fast::hash(&payload) != crc {
             return Ok(None);
         }
-        Ok(decode(&payload, self.run.dim).map(|draw| (draw.index, payload.len())))
+        Ok(decode_draw(&payload, self.run.dim).map(|draw| (draw.index, payload.len())))
     }
 }
 
@@ -244,8 +244,15 @@ pub fn inspect_log(path: &Path) -> Result<LogSummary> {
     let mut file = File::open(path).map_err(Error::io(&text, action))?;
     let length = file.metadata().map_err(Error::io(&text, action))?.len();
     let (run, start) = read_header(&mut file, &text, length)?;
-    let mut store =
-        SampleStore { path: path.into(), file, run, places: BTreeMap::new(), end: start, damaged: 0 };
+    let mut store = SampleStore {
+        path: path.into(),
+        file,
+        run,
+        places: BTreeMap::new(),
+        end: start,
+        damaged: 0,
+        unlocked: None,
+    };
     store.scan(start, length).map_err(Error::io(&text, action))?;
     let indices = store.places.keys().copied().collect();
     Ok(LogSummary { draws: store.len(), indices, damaged_bytes: store.damaged, run: store.run })
@@ -294,18 +301,6 @@ fn read_header(file: &mut File, text: &str, length: u64) -> Result<(RunInfo, u64
 fn check_header(file: &mut File, text: &str, length: u64, run: &RunInfo) -> Result<u64> {
     let (found, end) = read_header(file, text, length)?;
     expect(text, &found, run).map(|()| end)
-}
-
-fn decode(payload: &[u8], dim: usize) -> Option<Draw> {
-    let (size, rest) = payload.split_first_chunk::<4>()?;
-    let (json, weights) = rest.split_at_checked(u32::from_le_bytes(*size) as usize)?;
-    if weights.len() != 8 * dim {
-        return None;
-    }
-    let record: DrawRecord = serde_json::from_slice(json).ok()?;
-    Some(
-        record.into_draw(weights.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()),
-    )
 }
 
 /// The next place from `at` on where the marker stands.

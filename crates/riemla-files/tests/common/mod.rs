@@ -30,6 +30,7 @@ pub fn model() -> Model {
         encoding: Some(Encoding {
             features: features.to_vec(),
             target: Target::Classes { column: "kind".into(), classes, text: true },
+            weights: None,
         }),
         training: Some(TrainingRecord {
             class_weights: None,
@@ -102,7 +103,7 @@ pub fn draws(count: u64) -> Vec<Draw> {
         },
         attempts: 1,
     };
-    let draw = |i| Draw { index: i, theta: vec![i as f64 / 3.0; DIM], geodesic: Some(summary(i)) };
+    let draw = |i| Draw::new(i, vec![i as f64 / 3.0; DIM], Some(summary(i)));
     (0..count).map(draw).collect()
 }
 

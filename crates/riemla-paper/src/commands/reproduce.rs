@@ -6,14 +6,15 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use riemla_files::{Existing, Kind, OutputFile};
+use riemla_files::{Existing, Kind, OutputFile, Shard};
+use riemla_paper::confirmation;
 use riemla_paper::datasets::DataDirs;
 use riemla_paper::experiments::{
     self, BUILTIN, Experiment, ExperimentError, Outcome, PriorName, Problem, Request, Setting, Takes,
     builtin, has_results, paper_experiments, prepare, write_report,
 };
 
-use riemla_cli::arguments::whole;
+use riemla_cli::arguments::{ShardArgument, shard, whole};
 use riemla_cli::interrupt::stop_flag;
 use riemla_cli::output as console;
 use riemla_cli::progress::Bar;
@@ -29,8 +30,11 @@ and seeds
   riemla reproduce my-banana.toml --out mine                your own copy of experiments/banana.toml
   riemla reproduce report results/banana                    write the report again, from runs.jsonl or \
 results.csv
+  mpirun -n 8 riemla reproduce banana --out b --shard auto  eight processes; then with --resume and without \
+--shard for the report
   riemla reproduce strength --out results/strength          compare rules for the strength of the metric
   riemla reproduce truth --out results/truth                compare methods with exact draws
+  riemla reproduce confirmation --out results/confirmation  the defaults on tables that played no part
 
 Every draw is saved as soon as it is finished. Ctrl-C ends the run after the current draws and writes a \
 report of the results so far; --resume continues, with the same results as an uninterrupted run.";
@@ -85,6 +89,11 @@ pub struct Reproduce {
     /// Continue in a directory that contains results
     #[arg(long)]
     pub resume: bool,
+
+    /// Run part K of N of the posteriors, one process each (or "auto": by the variables of MPI, Slurm and Kubernetes);
+    /// a later run with --resume merges all parts, runs what is missing and writes the report
+    #[arg(long, value_name = "K/N", value_parser = shard)]
+    pub shard: Option<ShardArgument>,
 }
 
 /// A preset on the command line.
@@ -128,23 +137,59 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
         ["list", ..] => {
             anyhow::bail!("`reproduce list` lists all experiments and takes no further arguments")
         }
+        [confirmation::NAME] => confirm(arguments, quiet),
         _ => execute(arguments, &request(arguments, &words)?, quiet),
     }
+}
+
+/// The defaults on tables that played no part in choosing them.
+fn confirm(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
+    let fixed = arguments.prior != PriorArgument::Both
+        || !arguments.preset.is_empty()
+        || arguments.samples.is_some()
+        || arguments.shard.is_some();
+    if fixed {
+        let name = confirmation::NAME;
+        anyhow::bail!("{name} has its own settings: leave out --prior, --preset, --samples and --shard");
+    }
+    let mut plan = confirmation::Plan::new(arguments.quick)?;
+    plan.seeds = arguments.seeds.unwrap_or(plan.seeds);
+    prepare(&arguments.out, arguments.resume, None, &[])?;
+    let data = DataDirs::new(arguments.data_dir.as_deref());
+    let (stop, bar, begun) = (stop_flag(quiet)?, Bar::new(quiet), Instant::now());
+    let outcome = confirmation::run(&plan, &arguments.out, &data, stop, &bar);
+    bar.finish();
+    let outcome = outcome?;
+    if !confirmation::records(&arguments.out)?.is_empty() {
+        let page = confirmation::write_reports(&arguments.out)?;
+        if !quiet {
+            eprintln!("Report: {}", page.display());
+        }
+    }
+    finish(&outcome, begun, None, quiet)
 }
 
 /// Runs in the output directory and reports what is there, whatever the end.
 fn execute(arguments: &Reproduce, request: &Request, quiet: bool) -> anyhow::Result<ExitCode> {
     let inputs: Vec<&Path> = arguments.experiments.iter().map(Path::new).collect();
-    prepare(&arguments.out, arguments.resume, &inputs)?;
+    prepare(&arguments.out, arguments.resume, request.shard, &inputs)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
     let begun = Instant::now();
     let outcome = experiments::run(request, stop, &bar);
     bar.finish();
     let outcome = outcome?;
-    report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
+    // Of all parts together, by a run without --shard.
+    if request.shard.is_none() {
+        report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
+    }
+    finish(&outcome, begun, request.shard, quiet)
+}
+
+/// How a run ended, in words and as an exit code.
+fn finish(outcome: &Outcome, begun: Instant, shard: Option<Shard>, quiet: bool) -> anyhow::Result<ExitCode> {
     if !quiet {
-        eprintln!("{}", closing(&outcome, begun.elapsed().as_secs()));
+        eprintln!("{}", closing(outcome, begun.elapsed().as_secs(), shard));
     }
     outcome.failures.iter().for_each(|failure| eprintln!("error: {failure}"));
     Ok(match outcome {
@@ -171,7 +216,7 @@ fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-fn closing(outcome: &Outcome, seconds: u64) -> String {
+fn closing(outcome: &Outcome, seconds: u64, shard: Option<Shard>) -> String {
     let end = match outcome {
         Outcome { interrupted: true, .. } => "Interrupted; continue with --resume".to_string(),
         Outcome { failures, .. } if !failures.is_empty() => {
@@ -180,7 +225,14 @@ fn closing(outcome: &Outcome, seconds: u64) -> String {
         }
         _ => "Done".to_string(),
     };
-    format!("{end} after {} min {} s.", seconds / 60, seconds % 60)
+    let part = shard.map(|shard| format!("Shard {shard}: ")).unwrap_or_default();
+    let next = match shard {
+        Some(_) => {
+            "\nWhen all shards have ended, the same command with --resume and without --shard merges them."
+        }
+        None => "",
+    };
+    format!("{part}{end} after {} min {} s.{next}", seconds / 60, seconds % 60)
 }
 
 fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
@@ -211,6 +263,7 @@ fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
         },
         out: arguments.out.clone(),
         data: DataDirs::new(arguments.data_dir.as_deref()),
+        shard: arguments.shard.map(ShardArgument::resolve).transpose()?,
     })
 }
 
@@ -239,6 +292,11 @@ fn list() -> anyhow::Result<String> {
         text += &format!("{name:15} {title}\n{:15} {seeds} seeds, {samples} draws per posterior\n", "");
         text += &needs(takes, problems);
     }
+    text += &format!(
+        "{:15} The defaults on tables that played no part in choosing them\n{:15} see docs/confirmation.md\n",
+        confirmation::NAME,
+        ""
+    );
     text += "\nTimes are for one core, both priors and the presets paper and calibrated.\n";
     Ok(text)
 }

@@ -41,7 +41,7 @@ pub struct Drawn {
 impl Drawn {
     /// Draws without geodesics that took so many gradients together.
     pub fn of_gradients(thetas: Vec<Vec<f64>>, other_gradients: usize) -> Self {
-        let draw = |(index, theta)| Draw { index, theta, geodesic: None };
+        let draw = |(index, theta)| Draw::new(index, theta, None);
         Self { draws: (0..).zip(thetas).map(draw).collect(), other_gradients, ..Self::default() }
     }
 
@@ -73,11 +73,11 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
     let config = SampleConfig::new(posterior.config().clone(), wanted.samples, wanted.seed);
     let set = Some((wanted.set, wanted.origin.clone()));
     let watch = Steps(wanted.watch);
-    let Kept { mut draws, new, failed, made, damage, stopped, .. } =
+    let Kept { mut draws, new, failed, made, remarks, stopped, .. } =
         draw_model(posterior, set, &config, wanted.stop, &watch)?;
     // Those that were there before count as done.
     ((new + failed.len()) as u64..wanted.samples).filter(|_| !stopped).for_each(|_| wanted.watch.step());
-    damage.iter().for_each(|damage| wanted.watch.note(damage));
+    remarks.iter().for_each(|remark| wanted.watch.note(remark));
     draws.retain(|draw| draw.index < wanted.samples);
     let stopped = stopped && ((draws.len() + failed.len()) as u64) < wanted.samples;
     if !stopped {

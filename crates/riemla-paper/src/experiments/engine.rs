@@ -1,5 +1,6 @@
 //! Runs experiments: train, approximate, draw, score, write down.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,6 +15,7 @@ use super::subject::{Subject, requested};
 use super::truth::{Against, Plane};
 use super::{Experiment, ExperimentError, MethodName, PriorName, Problem, Result, Setting};
 use crate::datasets::{DataDirs, load};
+use riemla_files::Shard;
 use riemla_workflow::watch::Watch;
 
 /// What is to be run.
@@ -31,6 +33,8 @@ pub struct Request {
     pub out: PathBuf,
     /// Where the data are.
     pub data: DataDirs,
+    /// The part of the cells that this process runs; all if none.
+    pub shard: Option<Shard>,
 }
 
 /// How a run ended.
@@ -44,8 +48,12 @@ pub struct Outcome {
 
 /// Runs all that is not done yet. The output directory must be there.
 pub fn run(request: &Request, stop: &AtomicBool, watch: &dyn Watch) -> Result<Outcome> {
+    let records = match request.shard {
+        None => Records::merge(&request.out)?,
+        shard => Records::of_shard(&request.out, shard)?,
+    };
     let mut run =
-        Run { request, stop, watch, records: Records::open(&request.out)?, outcome: Outcome::default() };
+        Run { request, own: request.own_cells(), stop, watch, records, outcome: Outcome::default() };
     for experiment in &request.experiments {
         let file = request.out.join("experiments").join(format!("{}.toml", experiment.name));
         write_text(&file, &experiment.to_toml())?;
@@ -57,6 +65,8 @@ pub fn run(request: &Request, stop: &AtomicBool, watch: &dyn Watch) -> Result<Ou
 
 struct Run<'a> {
     request: &'a Request,
+    /// The cells of this process; none if they all are.
+    own: Option<BTreeSet<CellKey>>,
     stop: &'a AtomicBool,
     watch: &'a dyn Watch,
     records: Records,
@@ -70,14 +80,14 @@ impl Run<'_> {
 
     fn experiment(&mut self, experiment: &Experiment) -> Result<()> {
         let subjects = Subject::all(experiment);
-        let cells: Vec<CellKey> =
-            subjects.iter().flat_map(|subject| self.cells(experiment, subject, 0)).collect();
-        if cells.is_empty() {
+        if subjects.iter().all(|subject| self.request.cells(experiment, subject, 0).is_empty()) {
             self.outcome.failures.push(self.nothing_to_run(experiment));
             return Ok(());
         }
-        let per_seed = cells.iter().filter(|key| key.method.is_riemannian()).count() as u64;
-        self.watch.begin(&experiment.name, experiment.samples * experiment.seeds * per_seed);
+        let steps = |subject: &Subject<'_>| {
+            (0..experiment.seeds).map(|seed| self.steps(experiment, subject, seed)).sum::<u64>()
+        };
+        self.watch.begin(&experiment.name, subjects.iter().map(steps).sum());
         for subject in &subjects {
             if self.stopped() {
                 return Ok(());
@@ -119,9 +129,8 @@ impl Run<'_> {
         let todo = |run: &Self, seed: u64| {
             run.cells(experiment, subject, seed).iter().any(|key| !run.is_done(experiment, subject, key))
         };
-        let seeds: Vec<u64> = (0..experiment.seeds).filter(|seed| todo(self, *seed)).collect();
-        let done = self.cells(experiment, subject, 0).iter().filter(|key| key.method.is_riemannian()).count();
-        let skipped = (experiment.seeds - seeds.len() as u64) * done as u64 * experiment.samples;
+        let (seeds, done): (Vec<u64>, Vec<u64>) = (0..experiment.seeds).partition(|seed| todo(self, *seed));
+        let skipped: u64 = done.iter().map(|seed| self.steps(experiment, subject, *seed)).sum();
         (0..skipped).for_each(|_| self.watch.step());
         match (subject, &experiment.truth) {
             _ if seeds.is_empty() => Ok(()),
@@ -144,7 +153,9 @@ impl Run<'_> {
         let (ready, subject) = (Ready { experiment, problem, strange }, Subject::Problem(problem));
         for &seed in seeds {
             let rows = rows(problem, &loaded, seed)?;
-            for prior in self.priors(experiment) {
+            let cells = self.cells(experiment, &subject, seed);
+            let priors = self.request.priors_of(experiment).into_iter();
+            for prior in priors.filter(|prior| cells.iter().any(|key| key.prior == *prior)) {
                 let fit = fit::fit(&self.request.out, problem, &rows, (seed, prior), self.stop, self.watch)?;
                 let fitted = Fitted::new(&ready, &rows, &fit, prior)?;
                 match &experiment.truth {
@@ -166,17 +177,17 @@ impl Run<'_> {
         set_directory(&self.request.out, &key)
     }
 
-    /// The priors asked for that the experiment has; those of studies in any case.
-    fn priors(&self, experiment: &Experiment) -> Vec<PriorName> {
-        let asked = self.request.priors.iter().copied().chain(PriorName::OF_STUDIES);
-        asked.filter(|prior| experiment.priors.contains(prior)).collect()
+    /// The posteriors asked for that are run here.
+    fn cells(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> Vec<CellKey> {
+        let mut cells = self.request.cells(experiment, subject, seed);
+        cells.retain(|key| self.own.as_ref().is_none_or(|own| own.contains(key)));
+        cells
     }
 
-    /// The posteriors asked for, those without geodesics once and first.
-    fn cells(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> Vec<CellKey> {
-        let pairs = subject.pairs(experiment, &self.request.presets);
-        let keys = |prior| pairs.iter().map(move |pair| subject.key(experiment, (seed, prior), *pair));
-        self.priors(experiment).into_iter().flat_map(keys).collect()
+    /// Draws that progress is counted by.
+    fn steps(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> u64 {
+        let cells = self.cells(experiment, subject, seed);
+        cells.iter().filter(|key| key.method.is_riemannian()).count() as u64 * experiment.samples
     }
 
     fn is_done(&self, experiment: &Experiment, subject: &Subject<'_>, key: &CellKey) -> bool {

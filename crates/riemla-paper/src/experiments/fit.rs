@@ -12,7 +12,7 @@ use riemla::posterior::{Method, NetworkOutputs, Outputs as _};
 use riemla::train::{self, Recipe, Schedule, TrainReport, TrainStatus};
 use riemla_files::identity::differences;
 use riemla_files::json::FORMAT_VERSION;
-use riemla_files::{Digest, Existing, Model, TrainingRecord};
+use riemla_files::{Digest, Existing, Model, TrainingRecord, Turn};
 use serde::{Deserialize, Serialize};
 
 use super::config::{NetworkChoice, Optimizer, Problem, Split, Training};
@@ -89,6 +89,14 @@ pub fn fit(
     let directory = directory(out, problem, seed, prior);
     let key_file = directory.with_extension("json");
     let key = Key::new(problem, rows, seed);
+    // One process trains, others that share the cells wait for its weights.
+    let _turn = match key_file.exists() {
+        true => None,
+        false => match Turn::wait(&key_file.with_extension("lock"), stop)? {
+            None => return Err(ExperimentError::Interrupted),
+            turn => turn,
+        },
+    };
     if let Some(found) = read_json::<Key>(&key_file)? {
         let differences = differences(&found, &key);
         if !differences.is_empty() {
@@ -294,7 +302,7 @@ impl Fit {
         let outputs = Arc::new(NetworkOutputs::new(self.network.clone(), laplace.likelihood)?);
         let method = if linearized { Method::LinRiemLa } else { Method::RiemLa };
         let model = riemla::predict::Predictor::new(outputs, method, laplace.gaussian.clone());
-        Ok(Predictor { model, thetas, way: Way::Draws, scale: None })
+        Ok(Predictor { model, thetas, way: Way::Draws, scales: Vec::new() })
     }
 
     fn training_error(&self, rows: &Rows) -> Result<f64> {

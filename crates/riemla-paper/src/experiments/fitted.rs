@@ -48,6 +48,8 @@ fn in_paper_units(
             scores.retain(|(name, _)| ["nlpd", "rmse"].contains(name));
             scores.sort_by_key(|(name, _)| *name);
         }
+        // The paper has none of these.
+        Prediction::Counts(_) | Prediction::Labels(_) => {}
     }
     Ok(scores)
 }
@@ -90,7 +92,7 @@ impl<'a> Fitted<'a> {
             return Err(riemla::Error::Unsupported(format!("{} is not a posterior", key.method)).into());
         };
         let config = PosteriorConfig {
-            batch: self.ready.problem.batch.filter(|_| key.method.batched()),
+            batch: self.ready.problem.batch_of(key.setting).filter(|_| key.method.batched()),
             ..key.setting.config(method)
         };
         let posterior = Posterior::of_network(&self.fit.loss, &self.laplace, config)?;

@@ -4,12 +4,14 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use riemla_files::Shard;
 use riemla_files::atomic::write_file;
 use riemla_files::json::{self, FORMAT_VERSION};
 use riemla_files::ours::is_described;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::share::wait_for_mark;
 use super::{CellKey, ExperimentError, Result};
 
 /// The directory of the draws of one posterior.
@@ -35,9 +37,14 @@ struct Mark {
 }
 
 /// Makes the output directory; one that holds something is refused unless `resume` and an earlier run
-/// made it. Files with the names of results are replaced there, so none of `inputs` may be in it.
-pub fn prepare(out: &Path, resume: bool, inputs: &[&Path]) -> Result<()> {
+/// made it. Files with the names of results are replaced there, so none of `inputs` may be in it. A shard
+/// continues what other shards have begun.
+pub fn prepare(out: &Path, resume: bool, shard: Option<Shard>, inputs: &[&Path]) -> Result<()> {
     make(out)?;
+    if shard.is_some() {
+        wait_for_mark(out, &out.join(MARK))?;
+    }
+    let resume = resume || shard.is_some();
     let mut entries = fs::read_dir(out).map_err(ExperimentError::io(out, "list it"))?;
     if entries.next().is_some() {
         if !is_described(&out.join(MARK)) {

@@ -8,7 +8,7 @@ mod engine;
 mod error;
 mod fit;
 mod fitted;
-mod layout;
+pub(crate) mod layout;
 mod names;
 mod paper;
 mod record;
@@ -16,6 +16,7 @@ mod report;
 mod resolve;
 mod results;
 mod rows;
+mod share;
 mod subject;
 pub mod truth;
 

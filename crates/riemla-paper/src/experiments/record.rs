@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use riemla::geometry::{Counters, Status};
 use riemla::posterior::Draw;
-use riemla_files::{Digest, Origin, TrainingRecord};
+use riemla_files::{Digest, Origin, Shard, TrainingRecord};
 use serde::{Deserialize, Serialize};
 
 use super::cell::Drawn;
-use super::layout::{read_lines, write_lines};
+use super::layout::{read_lines, remove, write_lines};
+use super::share::{runs_file, shard_files};
 use super::truth::TruthNumbers;
 use super::{MethodName, PriorName, Result, Setting};
 use riemla_workflow::setting::Entry;
@@ -179,32 +180,60 @@ pub struct ModelSummary {
 #[derive(Debug, Clone, Default)]
 pub struct Records {
     path: PathBuf,
+    /// Lines of the file.
     records: Vec<RunRecord>,
+    /// Lines that other processes wrote.
+    others: Vec<RunRecord>,
 }
 
 impl Records {
-    /// Reads `runs.jsonl` of a directory, if it is there.
+    /// Reads `runs.jsonl` of a directory, if it is there, and the lines of all shards.
     pub fn open(out: &Path) -> Result<Self> {
-        let path = out.join("runs.jsonl");
-        let records = read_lines(&path)?;
-        Ok(Self { path, records })
+        let path = runs_file(out, None);
+        let mut all = Self { records: read_lines(&path)?, path, others: Vec::new() };
+        for file in shard_files(out)? {
+            let lines: Vec<RunRecord> = read_lines(&file)?;
+            // What is in several files is the same: numbers depend on the key and the settings.
+            lines.into_iter().for_each(|line| all.insert(line));
+        }
+        Ok(all)
     }
 
-    /// All lines.
+    /// The same; from now on all lines are in `runs.jsonl`.
+    pub fn merge(out: &Path) -> Result<Self> {
+        let (files, all) = (shard_files(out)?, Self::open(out)?);
+        if !files.is_empty() {
+            write_lines(&all.path, &all.records)?;
+            files.iter().try_for_each(|file| remove(file))?;
+        }
+        Ok(all)
+    }
+
+    /// The lines of one of several processes, which knows those of the others and does not touch them.
+    pub fn of_shard(out: &Path, shard: Option<Shard>) -> Result<Self> {
+        let path = runs_file(out, shard);
+        Ok(Self { records: read_lines(&path)?, others: Self::open(out)?.records, path })
+    }
+
+    /// All lines of the file.
     pub fn as_slice(&self) -> &[RunRecord] {
         &self.records
     }
 
     /// The line of a posterior.
     pub fn get(&self, key: &CellKey) -> Option<&RunRecord> {
-        self.records.iter().find(|record| record.key == *key)
+        self.records.iter().chain(&self.others).find(|record| record.key == *key)
     }
 
     /// Adds a line, or replaces that of the same posterior, and writes the file in one step.
     pub fn put(&mut self, record: RunRecord) -> Result<()> {
+        self.insert(record);
+        write_lines(&self.path, &self.records)
+    }
+
+    fn insert(&mut self, record: RunRecord) {
         self.records.retain(|other| other.key != record.key);
         self.records.push(record);
         self.records.sort_by(|a, b| a.key.cmp(&b.key));
-        write_lines(&self.path, &self.records)
     }
 }

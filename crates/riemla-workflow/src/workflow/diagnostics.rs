@@ -1,6 +1,8 @@
 //! How draws look: numbers about all of them, a table with a line per draw, and warnings in words.
 
-use riemla::posterior::{GeodesicSummary, Posterior, SampleSet, warnings};
+use std::collections::BTreeMap;
+
+use riemla::posterior::{Draw, GeodesicSummary, Posterior, SampleSet, warnings};
 use serde::Serialize;
 
 use super::draw_table::DrawTable;
@@ -37,6 +39,21 @@ pub struct Summary {
     pub chains: Option<ChainSummary>,
 }
 
+/// A warning if draws were taken on different kinds of processors.
+pub(super) fn mixed_processors<'a>(draws: impl IntoIterator<Item = &'a Draw>) -> Option<String> {
+    let mut kinds = BTreeMap::<&str, usize>::new();
+    let known = draws.into_iter().filter(|draw| !draw.processor.is_empty());
+    known.for_each(|draw| *kinds.entry(&draw.processor).or_default() += 1);
+    let list: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} on {kind}")).collect();
+    (list.len() > 1).then(|| {
+        format!(
+            "the draws were taken on different kinds of processors ({}): they are as good, but not the same bits as on \
+             one kind, because kernels differ in the last bits and long geodesics amplify them",
+            list.join("; ")
+        )
+    })
+}
+
 impl Diagnosis {
     /// Looks at the draws of a posterior.
     pub(super) fn of_geodesics(posterior: &Posterior, set: &SampleSet) -> Result<Self> {
@@ -58,5 +75,20 @@ impl Diagnosis {
         };
         let warnings = warnings(set, posterior)?.iter().map(ToString::to_string).collect();
         Ok(Self { summary, table: Some(DrawTable::of_geodesics(&set.draws)), warnings })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_different_kinds_of_processors_are_a_warning() {
+        let draw = |index, kind: &str| Draw { processor: kind.into(), ..Draw::new(index, vec![0.0], None) };
+        let same: Vec<Draw> = (0..3).map(|index| draw(index, "x86_64 avx")).chain([draw(3, "")]).collect();
+        assert_eq!(mixed_processors(&same), None, "a draw of an old file has no kind");
+        let mixed: Vec<Draw> = same.into_iter().chain([draw(4, "aarch64")]).collect();
+        let text = mixed_processors(&mixed).expect("a warning");
+        assert!(text.contains("1 on aarch64; 3 on x86_64 avx"), "{text}");
     }
 }

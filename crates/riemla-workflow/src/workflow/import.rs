@@ -6,11 +6,12 @@ use riemla::nn::{Network, NetworkSpec};
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla_files::tensors::TensorFile;
 use riemla_files::{
-    Encoding, EncodingOptions, Model, Task, TrainingRecord, import_onnx, import_state_dict, read_model_spec,
+    Encoding, EncodingOptions, Model, TrainingRecord, import_onnx, import_state_dict, read_model_spec,
 };
 
 use super::error::{Result, WorkflowError};
 use super::input::{ColumnChoices, DataFiles};
+use crate::likelihood::{LikelihoodName, task_of};
 
 /// What is asked of an import.
 #[derive(Debug, Clone)]
@@ -20,7 +21,9 @@ pub struct ImportConfig {
     /// The network of a state dict.
     pub network: Option<PathBuf>,
     /// What the outputs mean; by the file, or by the number of outputs, if none.
-    pub likelihood: Option<Likelihood>,
+    pub likelihood: Option<LikelihoodName>,
+    /// Standard deviation of the noise, for likelihoods that have one.
+    pub sigma_noise: f64,
     /// Prior precision (weight decay) it was trained with.
     pub prior_precision: f64,
     /// The training table, to know its columns and classes by name.
@@ -45,7 +48,8 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
     let path = &config.weights;
     let Found { network, theta, likelihood: known, mut notes } = read(config)?;
     let outputs = Network::new(&network)?.outputs();
-    let likelihood = match config.likelihood.or(known) {
+    let named = config.likelihood.map(|name| name.with_noise(config.sigma_noise, outputs)).transpose()?;
+    let likelihood = match named.or(known) {
         Some(likelihood) => likelihood,
         None if outputs > 1 => {
             notes.push(format!("treated as a classifier of {outputs} classes (change it with --likelihood)"));
@@ -53,7 +57,8 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
         }
         None => {
             return Err(WorkflowError::unfit(
-                "one output may be a number or the log-odds of two classes: give --likelihood gaussian or bernoulli",
+                "one output may be a number, the log-odds of two classes or the logarithm of a rate of counts: give \
+                 --likelihood gaussian, bernoulli or poisson",
             ));
         }
     };
@@ -131,16 +136,11 @@ fn encoding(
     likelihood: Likelihood,
     notes: &mut Vec<String>,
 ) -> Result<Encoding> {
-    let task = if matches!(likelihood, Likelihood::Gaussian { .. }) {
-        Task::Regression
-    } else {
-        Task::Classification
-    };
     let options = EncodingOptions {
         target: files.target.clone(),
         standardize: config.standardize,
         standardize_target: false,
-        ..config.columns.options(task)
+        ..config.columns.options(task_of(likelihood))
     };
     let (encoding, found) = Encoding::fit(&files.table(&config.columns)?, &options)?;
     notes.extend(found);

@@ -8,6 +8,7 @@ pub mod compare;
 mod diagnostics;
 mod draw_table;
 pub mod draws;
+mod elsewhere;
 pub mod environment;
 pub mod error;
 pub mod evaluate;
@@ -17,6 +18,7 @@ mod held_out;
 mod import;
 pub mod input;
 mod inspect;
+pub mod members;
 pub mod memory;
 pub mod predict;
 pub mod predictor;
@@ -29,6 +31,7 @@ mod train;
 pub use compare::{CompareConfig, Comparison, compare};
 pub use diagnostics::{Diagnosis, Summary};
 pub use draw_table::{DrawCells, DrawColumn, DrawTable};
+pub use elsewhere::Elsewhere;
 pub use error::{Result, WorkflowError};
 pub use evaluate::{EvaluateConfig, Evaluation, evaluate};
 pub use fit::{FitConfig, Fitted, fit, fit_on};
@@ -38,7 +41,7 @@ pub use inspect::{Description, inspect};
 pub use predict::{OutputFormat, PredictConfig, Predicted, predict, predict_to_file};
 pub use predictor::Predictor;
 pub use sample::{
-    MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, draw_model, read_posterior, sample,
+    MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, draw_model, posterior_of, read_posterior, sample,
     sample_in_memory, sample_model,
 };
 pub use samplers::{ChainRecord, ChainSummary, Made};

@@ -6,12 +6,14 @@ use std::sync::atomic::AtomicBool;
 
 use riemla::data::Dataset;
 use riemla::nn::Network;
-use riemla::objective::{Likelihood, NetworkLoss};
-use riemla::posterior::Posterior;
+use riemla::objective::{NetworkLoss, TargetKind};
+use riemla::posterior::{BatchDesign, BatchPlan, Posterior, PosteriorConfig};
 use riemla_files::identity::differences;
+use riemla_files::members::members_of;
 pub use riemla_files::ours::SAMPLES_DIRECTORY;
 use riemla_files::{FittedTo, InUse, Origin, RunConfig, SampleStore, SavedPosterior, Shard, TrainingData};
 
+use super::elsewhere::Elsewhere;
 use super::error::{Result, WorkflowError};
 use super::fit::{KnownData, training_data};
 use super::input::DataFiles;
@@ -38,6 +40,8 @@ pub struct SampleConfig {
     pub most_weights: usize,
     /// The part of the draws that this process takes; all if none.
     pub shard: Option<Shard>,
+    /// Who takes the draws; this process if none.
+    pub elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 /// Uncertain weights up to which NUTS is run by default: hours, not days.
@@ -56,15 +60,21 @@ impl SampleConfig {
             data: None,
             most_weights: MOST_WEIGHTS,
             shard: None,
+            elsewhere: None,
         }
     }
 
-    /// Batches keep the frequencies of classes; numbers have none.
+    /// Uniform batches keep the frequencies of classes; numbers have none.
     fn for_model(&self, saved: &SavedPosterior) -> Self {
         let mut config = self.clone();
-        let classes = !matches!(saved.laplace.likelihood, Likelihood::Gaussian { .. });
+        let classes = saved.laplace.likelihood.kind() == TargetKind::Classes;
         if let RunConfig::Posterior(posterior) = &mut config.run {
-            posterior.batch.iter_mut().for_each(|batch| batch.stratified = classes);
+            let uniform = |batch: &&mut BatchPlan| classes && batch.design == BatchDesign::Uniform;
+            posterior
+                .batch
+                .iter_mut()
+                .filter(uniform)
+                .for_each(|batch| batch.design = BatchDesign::Stratified);
         }
         config
     }
@@ -129,6 +139,12 @@ pub fn sample_model(
     take(Box::new(Geodesics::of(posterior, config)), set, config, stop, watch)
 }
 
+/// The posterior of a saved one with its data, as draws are taken from it.
+pub fn posterior_of(saved: &SavedPosterior, settings: &PosteriorConfig) -> Result<Posterior> {
+    let loss = loss_of(saved, &data_of(saved, None)?.train)?;
+    Ok(Posterior::of_network(&loss, &saved.laplace, settings.clone())?)
+}
+
 /// The same without a look at the draws, for those who judge them in their own way; there may be none.
 pub fn draw_model(
     posterior: Posterior,
@@ -140,16 +156,17 @@ pub fn draw_model(
     collect(Box::new(Geodesics::of(posterior, config)), set, config, stop, watch)
 }
 
-/// What was lost of a log, in words.
-pub(super) fn damage(store: &SampleStore, path: &Path) -> Option<String> {
+/// What one should know about a log: what was lost of it, and that others may write to it.
+pub(super) fn remarks(store: &SampleStore, path: &Path) -> Vec<String> {
     let bytes = store.damaged_bytes();
-    (bytes > 0).then(|| {
+    let damage = (bytes > 0).then(|| {
         format!(
             "{} was damaged: {bytes} bytes of draws could not be read; the missing draws were drawn again, \
              with the same values; check the disk",
             path.display()
         )
-    })
+    });
+    damage.into_iter().chain(store.unlocked().map(String::from)).collect()
 }
 
 /// Reads a posterior directory, or says how to make one.
@@ -161,6 +178,13 @@ pub fn read_posterior(directory: &Path) -> Result<SavedPosterior> {
 fn check_posterior(directory: &Path) -> Result<()> {
     if directory.join(riemla_files::posterior::POSTERIOR_FILE).is_file() {
         return Ok(());
+    }
+    if let Some(members) = members_of(directory)? {
+        let (count, first) = (members.len(), members[0].display());
+        return Err(WorkflowError::unfit(format!(
+            "{} has {count} members, which this takes one at a time: give one of them, such as {first}",
+            directory.display()
+        )));
     }
     Err(WorkflowError::NotA {
         path: directory.into(),

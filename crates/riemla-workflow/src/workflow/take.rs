@@ -12,9 +12,9 @@ use riemla_files::samples::{drawn_elsewhere, shard_logs, write_samples};
 use riemla_files::{Origin, RunConfig, RunInfo, SampleStore, Shard};
 
 use super::budget::until;
-use super::diagnostics::Diagnosis;
+use super::diagnostics::{Diagnosis, mixed_processors};
 use super::error::{Result, WorkflowError};
-use super::sample::{SampleConfig, damage, io};
+use super::sample::{SampleConfig, io, remarks};
 use super::samplers::{Finished, Keeper, Log, Made, Sampler};
 use super::set_summary::SetSummary;
 use crate::watch::Watch;
@@ -29,8 +29,8 @@ pub struct Kept {
     pub failed: Vec<(u64, String)>,
     /// How the draws were made.
     pub made: Made,
-    /// What was lost of the log, in words.
-    pub damage: Option<String>,
+    /// What one should know about the log: losses, no locks.
+    pub remarks: Vec<String>,
     /// Whether the budget ran out.
     pub out_of_time: bool,
     /// Whether the user stopped it.
@@ -88,7 +88,8 @@ pub(super) fn take(
     if let (Some(set), Some(table)) = (set, &diagnosis.table) {
         table.write(set)?;
     }
-    diagnosis.warnings.extend(kept.damage);
+    diagnosis.warnings.extend(kept.remarks);
+    diagnosis.warnings.extend(mixed_processors(&kept.draws));
     if let Some(set) = set {
         SetSummary::new(kept.draws.len(), &diagnosis).write(set)?;
     }
@@ -116,9 +117,9 @@ pub(super) fn collect(
     let run = |origin| RunInfo::new(sampler.config(), config.seed, sampler.dim(), origin);
     let place = place.map(|(set, origin)| (set, run(origin)));
     let set = place.as_ref().map(|(set, _)| *set);
-    let Opened { log, damage, merged } = match &place {
+    let Opened { log, remarks, merged } = match &place {
         Some((set, run)) => open(set, run, config.shard)?,
-        None => Opened { log: Log::Memory(BTreeMap::new()), damage: None, merged: Vec::new() },
+        None => Opened { log: Log::Memory(BTreeMap::new()), remarks: Vec::new(), merged: Vec::new() },
     };
     let before = log.len();
     let log = Mutex::new(log);
@@ -141,7 +142,7 @@ pub(super) fn collect(
         draws,
         failed: finished.failed().iter().map(|(index, error)| (*index, error.to_string())).collect(),
         made: finished.made(),
-        damage,
+        remarks,
         out_of_time,
         stopped: stop.load(Ordering::Relaxed),
         finished,
@@ -151,8 +152,8 @@ pub(super) fn collect(
 /// The log of a set, and what was found when it was opened.
 struct Opened {
     log: Log,
-    /// What was lost of it, in words.
-    damage: Option<String>,
+    /// What one should know about it.
+    remarks: Vec<String>,
     /// Logs of shards whose draws it has now.
     merged: Vec<PathBuf>,
 }
@@ -166,22 +167,21 @@ fn open(set: &Path, run: &RunInfo, shard: Option<Shard>) -> Result<Opened> {
         // Before a log is begun: one of another run would be in everybody's way.
         let elsewhere = drawn_elsewhere(set, &file, run)?;
         let store = SampleStore::open(&file, run)?;
-        let damage = damage(&store, &file);
+        let remarks = remarks(&store, &file);
         let log = Log::Shard { store: Box::new(store), shard, elsewhere };
-        return Ok(Opened { log, damage, merged: Vec::new() });
+        return Ok(Opened { log, remarks, merged: Vec::new() });
     }
     let file = set.join(LOG_FILE);
     let mut store = SampleStore::continue_set(&file, set, run)?;
-    let mut damages: Vec<String> = damage(&store, &file).into_iter().collect();
+    let mut found = remarks(&store, &file);
     let mut merged = Vec::new();
     for (_, file) in shard_logs(set)? {
         let mut part = SampleStore::open(&file, run)?;
-        damages.extend(damage(&part, &file));
+        found.extend(remarks(&part, &file));
         part.read_all()?.iter().try_for_each(|draw| store.append(draw))?;
         merged.push(file);
     }
-    let damage = (!damages.is_empty()).then(|| damages.join("; "));
-    Ok(Opened { log: Log::Disk(Box::new(store)), damage, merged })
+    Ok(Opened { log: Log::Disk(Box::new(store)), remarks: found, merged })
 }
 
 /// Why there is not a single draw.

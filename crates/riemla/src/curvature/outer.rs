@@ -1,6 +1,7 @@
 //! Curvatures that are sums of outer products: Σₙ JₙᵀSₙSₙᵀJₙ with a factor S in the outputs.
 //!
-//! For the generalised Gauss-Newton SSᵀ is the Hessian Λ of the loss in the outputs; for the
+//! For the generalised Gauss-Newton SSᵀ is the Fisher information Λ of the outputs (the Hessian of the loss in them,
+//! where that does not depend on the targets); for the
 //! empirical Fisher S is one column, the gradient of the loss in the outputs. Everything else, in
 //! every structure, is the same.
 
@@ -89,7 +90,7 @@ impl OuterProduct {
         scratch: &mut [f64],
     ) {
         if self == Self::Ggn {
-            return block.hessian_product(loss.rule(), f, d, out, scratch);
+            return block.fisher_product(loss.rule(), f, d, out, scratch);
         }
         let n = block.n;
         loss.rule().loss(n, f, &block.targets, &[], out, scratch);

@@ -11,8 +11,10 @@ mod eigenvalues;
 pub mod elementwise;
 pub mod factor;
 pub mod krylov;
+mod processor;
 pub mod simd;
 pub mod vector;
 
 pub use dense::Matrix;
 pub use factor::Cholesky;
+pub use processor::processor;

@@ -11,9 +11,9 @@ mod restricted;
 
 pub(crate) use blocks::Block;
 pub(crate) use blocks::block_samples;
-pub use likelihood::Likelihood;
 #[cfg(test)]
 pub(crate) use likelihood::{BlockTargets, OutputLoss};
+pub use likelihood::{Likelihood, OutputNoise, TargetKind};
 pub use linearized::LinearizedLoss;
 pub use network_loss::NetworkLoss;
 pub(crate) use pool::Pool;

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// L(θ) = s·Σₙ −log p(yₙ | f(xₙ; θ)) + ½ Σ δ θ², without the likelihood's constants.
 ///
-/// The sum runs over all data (s = 1) or over a batch of B of N samples (s = N/B).
+/// The sum runs over all data (s = 1), over a batch of B of N samples (s = N/B), or over rows with weights.
 pub struct NetworkLoss {
     network: Arc<Network>,
     likelihood: Likelihood,
@@ -60,6 +60,12 @@ impl NetworkLoss {
 
     /// The loss on the given rows, its likelihood scaled by N/B.
     pub fn on_rows(&self, rows: &[usize]) -> Result<Self> {
+        let scale = self.data.len() as f64 / rows.len() as f64;
+        self.on_weighted_rows(rows, &vec![scale; rows.len()])
+    }
+
+    /// The loss on the given rows, each counted with a weight (times its own, where the data have weights).
+    pub fn on_weighted_rows(&self, rows: &[usize], weights: &[f64]) -> Result<Self> {
         let data = &self.data;
         if rows.is_empty() || rows.iter().any(|&row| row >= data.len()) {
             return Err(Error::range(
@@ -68,23 +74,29 @@ impl NetworkLoss {
                 format!("between 1 and {} rows, each below that", data.len()),
             ));
         }
+        crate::error::check_len("weights of the batch's rows", rows.len(), weights.len())?;
+        weights.iter().try_for_each(|w| crate::error::check_positive("weight of a batch's row", *w))?;
+        let mut blocks = blocks::pack_blocks(&self.network, data, rows);
+        // One factor for all is applied once, to the sum.
+        let equal = weights.iter().all(|weight| *weight == weights[0]);
+        if !equal {
+            blocks::multiply_weights(&mut blocks, weights);
+        }
         Ok(Self {
             network: self.network.clone(),
             likelihood: self.likelihood,
             rule: self.likelihood.rule(),
             prior: self.prior.clone(),
             data: data.clone(),
-            blocks: blocks::pack_blocks(&self.network, data, rows).into(),
-            scale: data.len() as f64 / rows.len() as f64,
+            blocks: blocks.into(),
+            scale: if equal { weights[0] } else { 1.0 },
             pool: Pool::default(),
         })
     }
 
     /// The same data and network under another likelihood (noise) and prior.
     pub fn with(&self, likelihood: Likelihood, prior: Prior) -> Result<Self> {
-        if let Likelihood::Gaussian { sigma_noise } = likelihood {
-            crate::error::check_positive("sigma_noise", sigma_noise)?;
-        }
+        likelihood.check_outputs(self.network.outputs())?;
         if std::mem::discriminant(&likelihood) != std::mem::discriminant(&self.likelihood) {
             return Err(Error::Unsupported(
                 "the kind of likelihood is fixed once the data are packed".into(),
@@ -133,7 +145,7 @@ impl NetworkLoss {
         &self.blocks
     }
 
-    /// Factor N/B on the likelihood.
+    /// Factor on the likelihood: N/B for a batch, 1 for all data and where the rows of a batch have weights.
     pub fn scale(&self) -> f64 {
         self.scale
     }
@@ -154,7 +166,7 @@ impl NetworkLoss {
 
     /// log p(y | θ) with all constants, scaled like the loss.
     pub fn log_likelihood(&self, theta: &[f64]) -> f64 {
-        let constant = self.likelihood.normalizer(self.total_weight() * self.network.outputs() as f64);
+        let constant: f64 = self.blocks.iter().map(|block| block.constant(&*self.rule)).sum();
         self.prior.value(theta) - self.value(theta) - self.scale * constant
     }
 

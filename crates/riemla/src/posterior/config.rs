@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Strength};
+use super::{BatchPlan, Model, Strength};
 use crate::geometry::Integrator;
 use crate::objective::second_derivatives;
 use crate::ode::DormandPrince;
@@ -65,15 +65,6 @@ impl std::str::FromStr for Method {
         let found = Method::ALL.into_iter().find(|method| method.name() == name);
         found.ok_or_else(|| Error::range("method", name, format!("one of {}", known())))
     }
-}
-
-/// A fresh random batch of the data for every draw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BatchPlan {
-    /// Samples per batch, drawn without replacement; the likelihood is scaled by N/size.
-    pub size: usize,
-    /// Whether batches keep the label frequencies of the data.
-    pub stratified: bool,
 }
 
 /// What to do with a geodesic that does not reach its end.

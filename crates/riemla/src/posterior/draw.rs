@@ -37,4 +37,14 @@ pub struct Draw {
     pub theta: Vec<f64>,
     /// What the geodesic did; none for methods without.
     pub geodesic: Option<GeodesicSummary>,
+    /// The kind of processor that took it ([`crate::linalg::processor`]); empty if it is not known.
+    #[serde(default)]
+    pub processor: String,
+}
+
+impl Draw {
+    /// A draw that was taken on this machine.
+    pub fn new(index: u64, theta: Vec<f64>, geodesic: Option<GeodesicSummary>) -> Self {
+        Self { index, theta, geodesic, processor: crate::linalg::processor().into() }
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 
-use super::model::batch_of;
+use super::batch::Leverages;
 use super::{
     Calibration, Draw, Method, MetricChoice, Model, PosteriorConfig, SampleSet, SearchStatus, Strength, Trial,
 };
@@ -21,6 +21,8 @@ pub struct Posterior {
     pub(super) model: Arc<dyn Model>,
     /// The model's loss with linearised outputs, made when it is first needed.
     pub(super) linearized: OnceLock<Box<dyn Objective>>,
+    /// The leverages of the model's rows, found when they are first needed.
+    pub(super) leverages: OnceLock<Leverages>,
     pub(super) validation: Option<Validation>,
     /// Strengths found so far, by seed.
     calibrations: Mutex<HashMap<u64, Arc<Calibration>>>,
@@ -38,6 +40,7 @@ impl Posterior {
             gaussian,
             model,
             linearized: OnceLock::new(),
+            leverages: OnceLock::new(),
             validation: None,
             calibrations: Mutex::default(),
         };
@@ -64,7 +67,7 @@ impl Posterior {
         }
         config.validate_geodesics(&**model)?;
         if let Some(plan) = config.batch {
-            batch_of(&**model, plan, &mut stream(0, Purpose::Batch, 0))?;
+            self.check_batch(plan)?;
         }
         if config.metric == MetricChoice::Fisher {
             let linearized = config.method.is_linearized();
@@ -153,10 +156,10 @@ impl Posterior {
     /// the error is [`Error::Stopped`].
     pub fn draw(&self, seed: u64, index: u64, control: Control<'_>) -> Result<Draw> {
         match self.config.method {
-            Method::Map => Ok(Draw { index, theta: self.gaussian.theta().to_vec(), geodesic: None }),
+            Method::Map => Ok(Draw::new(index, self.gaussian.theta().to_vec(), None)),
             Method::La | Method::LinLa => {
                 let theta = self.gaussian.draw(&mut stream(seed, Purpose::Draw, index));
-                Ok(Draw { index, theta, geodesic: None })
+                Ok(Draw::new(index, theta, None))
             }
             Method::RiemLa | Method::LinRiemLa => {
                 let strength = self.strength(seed, control)?;
@@ -190,6 +193,7 @@ impl Posterior {
             stopped: false,
             calibration: self.calibration(seed, &[], control.quiet())?,
         };
+        self.prepare_batches()?;
         let results: Vec<(u64, Result<Draw>)> = indices
             .par_iter()
             // One draw per task: their costs differ too much for larger pieces.

@@ -74,7 +74,7 @@ impl Conformal {
                     count += 1;
                 }
             }
-            (Prediction::Values(p), Targets::Values { values, .. }) => {
+            (Prediction::Values(p) | Prediction::Counts(p), Targets::Values { values, .. }) => {
                 check_len("targets", p.mean.len(), values.len())?;
                 for ((mean, variance), value) in p.mean.iter().zip(p.variance()).zip(values) {
                     let (low, high) = self.interval(*mean, variance);
@@ -83,7 +83,7 @@ impl Conformal {
                     count += 1;
                 }
             }
-            _ => return Err(other_kind()),
+            (prediction, _) => return Err(other_kind(prediction)),
         }
         Ok((inside as f64 / count as f64, size / count as f64))
     }
@@ -94,8 +94,12 @@ fn rank(rows: usize, level: f64) -> usize {
     ((rows as f64 + 1.0) * level - 1e-9).ceil() as usize
 }
 
-fn other_kind() -> Error {
-    Error::Unsupported("targets of another kind than the predictions".into())
+fn other_kind(prediction: &Prediction) -> Error {
+    let message = match prediction {
+        Prediction::Labels(_) => "conformal sets are for one class or number per row, not for several labels",
+        _ => "targets of another kind than the predictions",
+    };
+    Error::Unsupported(message.into())
 }
 
 /// How badly each row is predicted.
@@ -110,12 +114,12 @@ fn scores(prediction: &Prediction, targets: &Targets) -> Result<Vec<f64>> {
             })
             .collect()
         }
-        (Prediction::Values(p), Targets::Values { values, .. }) => {
+        (Prediction::Values(p) | Prediction::Counts(p), Targets::Values { values, .. }) => {
             check_len("targets", p.mean.len(), values.len())?;
             let rows = p.mean.iter().zip(p.variance()).zip(values);
             Ok(rows.map(|((mean, variance), value)| (value - mean).abs() / variance.sqrt()).collect())
         }
-        _ => Err(other_kind()),
+        (prediction, _) => Err(other_kind(prediction)),
     }
 }
 

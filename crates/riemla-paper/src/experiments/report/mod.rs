@@ -47,7 +47,8 @@ const STUDY_TITLE: &str = "The strength of the metric";
 
 /// Whether a directory has results to report.
 pub fn has_results(out: &Path) -> bool {
-    ["runs.jsonl", RESULTS].iter().any(|file| out.join(file).is_file())
+    let shards = super::share::shard_files(out).is_ok_and(|files| !files.is_empty());
+    shards || ["runs.jsonl", RESULTS].iter().any(|file| out.join(file).is_file())
 }
 
 /// Writes `results.csv`, `results.md` and `report.html` of a directory, `figures.md` with its drawings if

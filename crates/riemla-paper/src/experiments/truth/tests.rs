@@ -111,7 +111,7 @@ fn chains_converge_on_a_logistic_regression_and_say_when_they_are_too_short() {
 fn request(out: &Path, experiment: Experiment) -> Request {
     let (presets, priors) = (Vec::new(), PriorName::ALL.to_vec());
     let (experiments, data) = (vec![experiment], DataDirs::new(None));
-    Request { experiments, quick: true, presets, priors, out: out.into(), data }
+    Request { experiments, quick: true, presets, priors, out: out.into(), data, shard: None }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use riemla::Control;
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::posterior::{
-    Calibration, Draw, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, SampleSet, SearchStatus,
-    Strength,
+    BatchSize, Calibration, Draw, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, SampleSet,
+    SearchStatus, Strength,
 };
 use riemla_files::ours::STRENGTH_FILE;
 use riemla_files::{RunConfig, SavedPosterior, Shard, TrainingData};
@@ -101,6 +101,18 @@ impl Geodesics {
 }
 
 impl Geodesics {
+    /// The size of a batch, where it was not given.
+    fn note_batch(&self, keeper: &Keeper<'_>) -> Result<()> {
+        if self.settings.batch.is_none_or(|plan| plan.size != BatchSize::Auto) {
+            return Ok(());
+        }
+        keeper.watch.begin("choosing the rows of batches", 0);
+        if let (Some(rows), Some(all)) = (self.posterior.batch_rows()?, self.posterior.model().rows()) {
+            keeper.watch.note(&format!("rows per batch: {rows} of {all}"));
+        }
+        Ok(())
+    }
+
     /// All shards use one strength: the first finds it, the others wait for its file.
     fn wait_for_strength(&self, shard: Shard, file: &Path, keeper: &Keeper<'_>) -> Result<()> {
         let rule = self.settings.method.is_riemannian() && self.settings.strength.fixed().is_none();
@@ -156,6 +168,7 @@ impl Sampler for Geodesics {
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
+        self.note_batch(keeper)?;
         let (seed, name, rule) = (self.seed, self.name.clone(), self.settings.strength);
         let Settled { posterior, found } = self.settled(keeper)?;
         let missing = keeper.missing();
@@ -164,9 +177,21 @@ impl Sampler for Geodesics {
             keeper.keep(draw);
             keeper.watch.step();
         };
-        let control = Control::default().observing(&progress).stopping(keeper.halt);
         let begun = Instant::now();
-        let set = posterior.sample_indices(seed, &missing, control)?;
+        let set = match keeper.elsewhere {
+            Some(elsewhere) => SampleSet {
+                method: posterior.config().method,
+                seed,
+                draws: Vec::new(),
+                failed: elsewhere.take(posterior.config(), &missing, keeper.halt, &progress)?,
+                stopped: keeper.halted(),
+                calibration: None,
+            },
+            None => {
+                let control = Control::default().observing(&progress).stopping(keeper.halt);
+                posterior.sample_indices(seed, &missing, control)?
+            }
+        };
         Ok(Box::new(Drawn { posterior, rule, found, set, seconds: begun.elapsed().as_secs_f64() }))
     }
 }

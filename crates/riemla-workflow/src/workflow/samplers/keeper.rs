@@ -9,6 +9,7 @@ use riemla::posterior::Draw;
 use riemla_files::{RunInfo, SampleStore, Shard};
 
 use crate::watch::Watch;
+use crate::workflow::elsewhere::Elsewhere;
 use crate::workflow::error::Result;
 use crate::workflow::sample::SampleConfig;
 
@@ -70,6 +71,8 @@ pub(crate) struct Keeper<'a> {
     pub samples: u64,
     /// The part of them that is taken here; all if none.
     pub shard: Option<Shard>,
+    /// Who takes the draws; this process if none.
+    pub elsewhere: Option<&'a dyn Elsewhere>,
     /// The directory of the set, if it has one.
     pub set: Option<&'a Path>,
     /// Set when no further draws are wanted.
@@ -82,13 +85,13 @@ impl<'a> Keeper<'a> {
     /// Keeps draws in `log`.
     pub fn new(
         log: &'a Mutex<Log>,
-        config: &SampleConfig,
+        config: &'a SampleConfig,
         set: Option<&'a Path>,
         halt: &'a AtomicBool,
         watch: &'a dyn Watch,
     ) -> Self {
-        let (samples, shard) = (config.samples, config.shard);
-        Self { log, failure: Mutex::new(None), samples, shard, set, halt, watch }
+        let (samples, shard, elsewhere) = (config.samples, config.shard, config.elsewhere.as_deref());
+        Self { log, failure: Mutex::new(None), samples, shard, elsewhere, set, halt, watch }
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -119,7 +122,7 @@ impl<'a> Keeper<'a> {
 
     /// Keeps weights without a geodesic.
     pub fn keep_weights(&self, index: u64, theta: Vec<f64>) {
-        self.keep(&Draw { index, theta, geodesic: None });
+        self.keep(&Draw::new(index, theta, None));
     }
 
     /// Whether no further draws are wanted.

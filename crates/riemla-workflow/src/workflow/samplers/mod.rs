@@ -22,7 +22,7 @@ pub(crate) use keeper::{Keeper, Log};
 pub use nuts::{ChainRecord, ChainSummary};
 
 use super::diagnostics::Diagnosis;
-use super::error::Result;
+use super::error::{Result, WorkflowError};
 use super::sample::SampleConfig;
 use crate::strength::FoundStrength;
 
@@ -75,6 +75,12 @@ pub(crate) fn sampler(
     posterior: (SavedPosterior, TrainingData),
     config: &SampleConfig,
 ) -> Result<Box<dyn Sampler>> {
+    if let (RunConfig::Reference(reference), Some(_)) = (&config.run, &config.elsewhere) {
+        return Err(WorkflowError::unfit(format!(
+            "{} runs in one process: leave the executor out (map, la, lin-la, riem-la and lin-riem-la can use one)",
+            reference.name()
+        )));
+    }
     Ok(match &config.run {
         RunConfig::Posterior(settings) => Box::new(Geodesics::new(posterior, settings, config)?),
         RunConfig::Reference(Reference::Nuts(settings)) => {
