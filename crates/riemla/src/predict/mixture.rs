@@ -29,12 +29,14 @@ impl Prediction {
                 Ok(Self::Classes(classes(&parts)?))
             }
             [(Prediction::Values(_), _), ..] => {
-                let own = |p: &'_ _| if let Prediction::Values(values) = p { Some(values) } else { None };
-                Ok(Self::Values(values(&all(&counted, own)?)?))
+                let parts =
+                    all(&counted, |p| if let Prediction::Values(values) = p { Some(values) } else { None })?;
+                Ok(Self::Values(values(&parts)?))
             }
             [(Prediction::Counts(_), _), ..] => {
-                let own = |p: &'_ _| if let Prediction::Counts(rates) = p { Some(rates) } else { None };
-                Ok(Self::Counts(values(&all(&counted, own)?)?))
+                let parts =
+                    all(&counted, |p| if let Prediction::Counts(rates) = p { Some(rates) } else { None })?;
+                Ok(Self::Counts(values(&parts)?))
             }
             [(Prediction::Labels(_), _), ..] => {
                 let parts = all(&counted, Prediction::labels)?;
@@ -59,7 +61,9 @@ fn all<'a, T>(
 
 fn classes(members: &[(&ClassPrediction, f64)]) -> Result<ClassPrediction> {
     let first = members[0].0;
-    members.iter().try_for_each(|(member, _)| check_len("classes of a member", first.classes, member.classes))?;
+    members
+        .iter()
+        .try_for_each(|(member, _)| check_len("classes of a member", first.classes, member.classes))?;
     let probabilities = average(members, |member| &member.probabilities)?;
     let total: Vec<f64> = probabilities.chunks_exact(first.classes).map(entropy).collect();
     let (aleatoric, epistemic) = parts(members, &total, |member| member.aleatoric.as_deref())?;
@@ -68,7 +72,9 @@ fn classes(members: &[(&ClassPrediction, f64)]) -> Result<ClassPrediction> {
 
 fn labels(members: &[(&LabelPrediction, f64)]) -> Result<LabelPrediction> {
     let first = members[0].0;
-    members.iter().try_for_each(|(member, _)| check_len("labels of a member", first.labels, member.labels))?;
+    members
+        .iter()
+        .try_for_each(|(member, _)| check_len("labels of a member", first.labels, member.labels))?;
     let probabilities = average(members, |member| &member.probabilities)?;
     let total: Vec<f64> = probabilities.iter().map(|p| entropy(&[*p, 1.0 - p])).collect();
     let (aleatoric, epistemic) = parts(members, &total, |member| member.aleatoric.as_deref())?;
@@ -101,7 +107,9 @@ fn average<T>(members: &[(&T, f64)], of: impl Fn(&T) -> &[f64]) -> Result<Vec<f6
 
 fn values(members: &[(&RegressionPrediction, f64)]) -> Result<RegressionPrediction> {
     let first = members[0].0;
-    members.iter().try_for_each(|(member, _)| check_len("outputs of a member", first.outputs, member.outputs))?;
+    members
+        .iter()
+        .try_for_each(|(member, _)| check_len("outputs of a member", first.outputs, member.outputs))?;
     let mean = average(members, |member| &member.mean)?;
     let aleatoric_variance = average(members, |member| &member.aleatoric_variance)?;
     let mut epistemic_variance = average(members, |member| &member.epistemic_variance)?;
