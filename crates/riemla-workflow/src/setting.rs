@@ -124,15 +124,6 @@ impl Setting {
         self.config(Method::RiemLa).metric
     }
 
-    /// How batches are chosen: at random in the presets that keep to the paper, otherwise as the library does.
-    pub fn batch_design(self) -> BatchDesign {
-        if [Self::PAPER, Self::CONVERGED].contains(&self) {
-            BatchDesign::Uniform
-        } else {
-            BatchDesign::default()
-        }
-    }
-
     /// Whether rows are needed that are neither trained nor tested on.
     pub fn needs_validation(self) -> bool {
         matches!(self.config(Method::RiemLa).strength, Strength::HeldOut { .. })

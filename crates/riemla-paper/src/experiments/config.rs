@@ -3,7 +3,7 @@
 use riemla::curvature::{Structure, Subset};
 use riemla::nn::{Activation, NetworkSpec};
 use riemla::objective::Likelihood;
-use riemla::posterior::{BatchDesign, BatchPlan};
+use riemla::posterior::BatchPlan;
 use serde::{Deserialize, Serialize};
 
 use super::truth::{ChainPlan, TruthPlan};
@@ -130,23 +130,12 @@ pub struct Problem {
     /// Batches of the methods that have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchPlan>,
-    /// Their batches in the presets that keep to the paper, if not the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paper_batch: Option<BatchPlan>,
     /// Name under which the weights are kept; problems that train the same may share it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<String>,
     /// Data sets that a model of this problem should find strange, if not those of the experiment.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub out_of_distribution: Vec<String>,
-}
-
-impl Problem {
-    /// The batches of a setting.
-    pub fn batch_of(&self, setting: Setting) -> Option<BatchPlan> {
-        let of_paper = self.paper_batch.filter(|_| setting.batch_design() == BatchDesign::Uniform);
-        of_paper.or(self.batch)
-    }
 }
 
 /// A network.

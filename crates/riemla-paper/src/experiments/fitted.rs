@@ -92,7 +92,7 @@ impl<'a> Fitted<'a> {
             return Err(riemla::Error::Unsupported(format!("{} is not a posterior", key.method)).into());
         };
         let config = PosteriorConfig {
-            batch: self.ready.problem.batch_of(key.setting).filter(|_| key.method.batched()),
+            batch: self.ready.problem.batch.filter(|_| key.method.batched()),
             ..key.setting.config(method)
         };
         let posterior = Posterior::of_network(&self.fit.loss, &self.laplace, config)?;

@@ -155,12 +155,12 @@ impl Experiment {
             plan.members = quick.members.unwrap_or(plan.members);
             plan.chains = quick.chains.unwrap_or(plan.chains);
         }
-        for Problem { training, batch, paper_batch, .. } in &mut self.problems {
+        for Problem { training, batch, .. } in &mut self.problems {
             training.epochs = quick.epochs.unwrap_or(training.epochs);
             training.rows = quick.rows.or(training.rows);
             training.test_rows = quick.test_rows.or(training.test_rows);
-            if let Some(size) = quick.batch_size {
-                batch.iter_mut().chain(paper_batch).for_each(|batch| batch.size = size.into());
+            if let (Some(batch), Some(size)) = (batch, quick.batch_size) {
+                batch.size = size.into();
             }
         }
     }

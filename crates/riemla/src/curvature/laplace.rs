@@ -22,7 +22,8 @@ pub enum PriorChoice {
     Keep,
     /// This value; the noise as in the loss.
     Fixed(PriorPrecision),
-    /// The scalar precision (and noise) that maximise the marginal likelihood.
+    /// The scalar precision (and noise) that maximise the marginal likelihood. Noises of several outputs are chosen with
+    /// the GGN alone, and kept with other curvatures.
     #[default]
     Optimize,
     /// One precision per layer (and the noise) that maximise it. Layers without uncertain weights
