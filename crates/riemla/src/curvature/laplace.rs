@@ -181,7 +181,8 @@ impl Laplace {
         {
             curvature.scale((old / new).powi(config.curvature.noise_exponent()));
         }
-        let precision = curvature.precision(&subset.gather(&prior.diagonal()))?;
+        let eigenpairs = curvature.report();
+        let precision = curvature.into_precision(&subset.gather(&prior.diagonal()))?;
         let loss = loss.with(likelihood, prior)?;
         let log_marginal_likelihood = match (evidence, loss.prior().scalar()) {
             (Some(evidence), Some(delta)) => {
@@ -201,7 +202,7 @@ impl Laplace {
             refit_rounds: 0,
             refit_settled: None,
             stopped: false,
-            eigenpairs: curvature.report(),
+            eigenpairs,
         })
     }
 
