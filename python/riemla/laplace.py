@@ -312,6 +312,7 @@ class Laplace:
         max_steps: int | None = None,
         batch_size: int | str | None = None,
         batch_design: str | None = None,
+        polish: int | str | None = None,
         seconds: float | None = None,
         store: str | os.PathLike[str] | None = None,
         name: str | None = None,
@@ -346,6 +347,10 @@ class Laplace:
             ``"uniform"`` (the default): all rows are drawn at random, as in the paper. ``"leverage"``: three quarters of
             a batch (another share as ``"leverage=0.5"``) are the rows with the largest shares in the curvature, the
             others are drawn at random and count for those left out.
+        polish : int or "auto", optional
+            Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients on all
+            rows, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
+            pilot chains no longer changes. ``draws.summary["polish"]`` and ``draws.warnings`` say whether that was enough.
         seconds : float, optional
             Stop after this time and keep what is finished.
         store : path, optional
@@ -384,6 +389,7 @@ class Laplace:
             max_steps=max_steps,
             batch_size=batch_size,
             batch_design=batch_design,
+            polish=polish,
             **options,
         )
         count = _DEFAULT_DRAWS.get(json.loads(config)["method"], 100) if n_samples is None else n_samples

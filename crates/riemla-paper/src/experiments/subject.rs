@@ -83,7 +83,7 @@ impl<'a> Subject<'a> {
 pub fn requested(experiment: &Experiment, method: MethodName) -> u64 {
     match (method, &experiment.truth) {
         (MethodName::Map | MethodName::MapTemperature, _) => 1,
-        (MethodName::Nuts, Some(plan)) => (plan.chains.chains * plan.chains.draws) as u64,
+        (MethodName::Nuts | MethodName::Mclmc, Some(plan)) => (plan.chains.chains * plan.chains.draws) as u64,
         (MethodName::Ensemble, Some(plan)) => plan.members,
         _ => experiment.samples,
     }

@@ -81,9 +81,12 @@ impl SampleConfig {
 
     /// The name of the set.
     pub fn set_name(&self) -> String {
-        let batched = matches!(&self.run, RunConfig::Posterior(posterior) if posterior.batch.is_some());
-        let batches = if batched { "-batches" } else { "" };
-        self.name.clone().unwrap_or_else(|| format!("{}{batches}", self.run.method()))
+        let kind = match &self.run {
+            RunConfig::Posterior(posterior) if posterior.batch.is_some() => "-batches",
+            RunConfig::Posterior(posterior) if posterior.polish.is_some() => "-polished",
+            _ => "",
+        };
+        self.name.clone().unwrap_or_else(|| format!("{}{kind}", self.run.method()))
     }
 }
 
