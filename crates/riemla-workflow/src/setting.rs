@@ -5,9 +5,7 @@ use std::str::FromStr;
 
 use riemla::geometry::Integrator;
 use riemla::ode::DormandPrince;
-use riemla::posterior::{
-    Method, MetricChoice, PosteriorConfig, Statistic, Strength, Unfinished,
-};
+use riemla::posterior::{Method, MetricChoice, PosteriorConfig, Statistic, Strength, Unfinished};
 use serde::{Deserialize, Serialize};
 
 use polish_name::PolishName;
