@@ -53,6 +53,14 @@ def _strength(value: Any) -> Any:
     return {_RULES[value]: {}}
 
 
+def _polish(value: Any) -> Any:
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f"polish is {value!r}, but must be 'auto' or a number of gradients")
+        return {"length": "auto"}
+    return {"length": {"gradients": whole("polish", value, 1, 1_000_000)}}
+
+
 def run_config(
     method: Any,
     *,
@@ -62,6 +70,7 @@ def run_config(
     max_steps: int | None = None,
     batch_size: int | str | None = None,
     batch_design: str | None = None,
+    polish: int | str | None = None,
     methods: tuple[str, ...] = POSTERIORS + REFERENCES,
     **options: Any,
 ) -> str:
@@ -87,6 +96,10 @@ def run_config(
         if metric == "fisher":
             raise ValueError("the Fisher metric has no strength: leave it out")
         config["strength"] = _strength(strength)
+    if polish is not None:
+        if method in REFERENCES:
+            raise ValueError(f"polish is a setting of riem-la and its relatives, not of {method}")
+        config["polish"] = _polish(polish)
     if batch_size is not None:
         size = batch_size if batch_size == "auto" else whole("batch_size", batch_size, 1)
         config["batch"] = {"size": size}

@@ -22,6 +22,8 @@ pub const LOG_FILE: &str = "draws.log";
 pub const STRENGTH_FILE: &str = "calibration.json";
 /// The finished trials of a search for the strength, during the search.
 pub const TRIALS_FILE: &str = "calibration.trials.json";
+/// Step size and length of the chains that polish draws.
+pub const POLISH_FILE: &str = "polish.json";
 /// The table with a line about each draw.
 pub const DIAGNOSTICS_FILE: &str = "diagnostics.csv";
 /// What is known about all draws of a set, for reports.
@@ -31,13 +33,14 @@ pub const CHAINS_FILE: &str = "chains.json";
 
 const MODEL: [&str; 2] = [MODEL_FILE, WEIGHTS_FILE];
 const POSTERIOR: [&str; 3] = [POSTERIOR_FILE, TENSORS_FILE, DATA_FILE];
-const SET: [&str; 9] = [
+const SET: [&str; 10] = [
     SAMPLES_FILE,
     SAMPLES_LINES_FILE,
     SAMPLES_TENSORS_FILE,
     LOG_FILE,
     STRENGTH_FILE,
     TRIALS_FILE,
+    POLISH_FILE,
     DIAGNOSTICS_FILE,
     CHAINS_FILE,
     SUMMARY_FILE,

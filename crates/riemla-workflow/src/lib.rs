@@ -4,6 +4,7 @@ pub mod demo;
 pub mod likelihood;
 pub mod method;
 pub mod plot;
+pub mod polish;
 pub mod report;
 pub mod scores;
 pub mod setting;

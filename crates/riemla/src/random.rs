@@ -53,6 +53,8 @@ pub enum Purpose {
     Member = 10,
     /// Tangent vectors of the leverages of rows.
     Leverage = 11,
+    /// Chains that polish posterior draws.
+    Polish = 12,
 }
 
 /// The stream number `index` for one purpose under one seed.

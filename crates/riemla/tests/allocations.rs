@@ -12,6 +12,8 @@ use riemla::geometry::{ConstrainedLeapfrog, Integrator, Status, Whitened, expone
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, TwiceDifferentiable};
 use riemla::ode::DormandPrince;
+use riemla::posterior::HamiltonianChain;
+use riemla::random::{Purpose, stream};
 
 thread_local! {
     /// Allocations of this thread: tests that run at the same time do not disturb each other.
@@ -170,5 +172,27 @@ fn whitened_coordinates_do_not_allocate() {
         let laplace = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap();
         let whitened = Whitened::new(&loss, &theta, laplace.gaussian.precision()).unwrap();
         check(&format!("whitened, {structure:?}"), &whitened, &vec![0.1; theta.len()]);
+    }
+}
+
+/// Proposals of the chains that polish draws, accepted and rejected, with the mass matrices there are.
+#[test]
+fn proposals_of_a_chain_do_not_allocate() {
+    let network = models::mlp(&[2, 6, 2], Activation::Tanh);
+    let loss = models::loss(&network, Likelihood::Categorical, 20, 0.4);
+    let theta = network.initialize(1);
+    let mut rng = stream(1, Purpose::Polish, 0);
+    for structure in
+        [Structure::Full, Structure::Diagonal, Structure::Kronecker, Structure::LowRank { rank: 5 }]
+    {
+        let config = LaplaceConfig { prior: PriorChoice::Keep, structure, ..Default::default() };
+        let laplace = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap();
+        for mass in [None, Some(laplace.gaussian.precision())] {
+            let mut chain = HamiltonianChain::new(&loss, mass, &theta).unwrap();
+            assert_none(&format!("a proposal, {structure:?}"), || {
+                chain.transition(0.1, 3, &mut rng);
+                chain.transition(100.0, 3, &mut rng);
+            });
+        }
     }
 }

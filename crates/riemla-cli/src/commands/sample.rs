@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use riemla::posterior::{BatchDesign, BatchPlan, BatchSize, Method, MetricChoice, PosteriorConfig, Strength};
+use riemla::posterior::{
+    BatchDesign, BatchPlan, BatchSize, Method, MetricChoice, Polish, PolishLength, PolishReport,
+    PosteriorConfig, Strength,
+};
 use riemla::reference::Reference;
 use riemla_files::{RunConfig, Shard};
 use riemla_workflow::method::MethodName;
@@ -24,8 +27,9 @@ const AFTER_HELP: &str = "\
 Examples:
   riemla sample posterior/                                 100 draws of riem-la at a calibrated strength
   riemla sample posterior/ --method lin-riem-la --samples 30
-  riemla sample posterior/ --batch auto --seconds 600      a new batch per draw, ten minutes at most
+  riemla sample posterior/ --batch 1000 --seconds 600      a new batch per draw, ten minutes at most
   riemla sample posterior/ --samples 200                   adds 100 draws to the first 100
+  riemla sample posterior/ --polish 100                    closer to the exact posterior, at 100 more gradients a draw
   mpirun -n 8 riemla sample posterior/ --shard auto        eight processes; then without --shard to merge
   riemla sample posterior/ --method nuts                   exact draws, for small networks
   riemla sample posterior/ --method ensemble -n 10         trains ten networks from new initial weights
@@ -63,10 +67,9 @@ pub struct Sample {
     #[arg(long, value_name = "ROWS", value_parser = batch_size)]
     pub batch: Option<BatchSize>,
 
-    /// How the rows of a batch are chosen: leverage (three quarters are the rows with the largest shares in the
-    /// curvature of the loss, the others are drawn at random and count for those left out), leverage=SHARE (another
-    /// share than 0.75), or uniform (all at random, as in the paper) [default: leverage; uniform with the presets
-    /// paper and converged]
+    /// How the rows of a batch are chosen: uniform (all at random, as in the paper; of classes with their frequencies),
+    /// leverage (three quarters are the rows with the largest shares in the curvature of the loss, the others are drawn
+    /// at random and count for those left out), or leverage=SHARE (another share than 0.75) [default: uniform]
     #[arg(long, value_name = "DESIGN", requires = "batch", value_parser = batch_design)]
     pub batch_design: Option<BatchDesign>,
 
@@ -87,6 +90,12 @@ pub struct Sample {
     #[arg(long, value_name = "NAME", conflicts_with = "preset")]
     pub metric: Option<MetricName>,
 
+    /// Polish every draw: it becomes the start of a Markov chain (Hamiltonian, with Metropolis tests) of about N
+    /// gradients on all rows, whose end is closer to the exact posterior; with "auto", as many as it takes until the
+    /// loss of pilot chains no longer changes
+    #[arg(long, value_name = "N", value_parser = polish, conflicts_with = "batch")]
+    pub polish: Option<PolishLength>,
+
     /// Take part K of N of the draws, one process each, in a log of its own (or "auto": by the variables of MPI, Slurm
     /// and Kubernetes); a later run without --shard merges all parts and draws what is missing
     #[arg(long, value_name = "K/N", value_parser = shard)]
@@ -100,7 +109,7 @@ pub struct Sample {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
 
-    /// Name of the set [default: the method's name, plus -batches with --batch]
+    /// Name of the set [default: the method's name, plus -batches with --batch and -polished with --polish]
     #[arg(long, value_name = "NAME", value_parser = set_name)]
     pub name: Option<String>,
 
@@ -148,7 +157,7 @@ fn method(text: &str) -> Result<MethodName, String> {
     match text.parse() {
         Ok(MethodName::Map) => Err("map is a single point and needs no draws".into()),
         Ok(method) if method.posterior().is_some() && !method.batched() => Ok(method),
-        Ok(method) if Reference::named(method.name()).is_some() => Ok(method),
+        Ok(method) if Reference::named(method.name()).is_some() && method != MethodName::Mclmc => Ok(method),
         _ => Err("must be riem-la, lin-riem-la, la, lin-la, nuts, swag or ensemble".into()),
     }
 }
@@ -176,6 +185,16 @@ fn strength(text: &str) -> Result<Strength, String> {
         "virial" => Ok(Strength::virial()),
         other => riemla_cli::arguments::strength(other)
             .map_err(|_| "must be auto, virial, held-out, or a number above 0".into()),
+    }
+}
+
+fn polish(text: &str) -> Result<PolishLength, String> {
+    match text {
+        "auto" => Ok(PolishLength::Auto),
+        number => match number.parse() {
+            Ok(gradients @ 1..=1_000_000) => Ok(PolishLength::Gradients(gradients)),
+            _ => Err("must be auto, or a number of gradients from 1 to 1000000, such as 100".into()),
+        },
     }
 }
 
@@ -234,9 +253,10 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
                 ("--batch", arguments.batch.is_some()),
                 ("--strength", arguments.strength.is_some()),
                 ("--metric", arguments.metric.is_some()),
+                ("--polish", arguments.polish.is_some()),
             ];
             if let Some((option, _)) = geodesic.into_iter().find(|(_, given)| *given) {
-                anyhow::bail!("{option} is an option of geodesics, not of {name}");
+                anyhow::bail!("{option} is an option of riem-la and its relatives, not of {name}");
             }
             RunConfig::Reference(arguments.reference.settings(reference))
         }
@@ -265,7 +285,7 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         PresetName::Calibrated => Setting::CALIBRATED,
     };
     let of_metric = |metric| PosteriorConfig { metric, ..preset.config(method) };
-    let design = arguments.batch_design.unwrap_or(preset.batch_design());
+    let design = arguments.batch_design.unwrap_or_default();
     let mut posterior = match arguments.metric {
         None => preset.config(method),
         Some(MetricName::Loss) => of_metric(MetricChoice::Loss),
@@ -273,6 +293,7 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         Some(MetricName::Fisher) => PosteriorConfig::fisher(method),
     };
     posterior.strength = arguments.strength.unwrap_or(posterior.strength);
+    posterior.polish = arguments.polish.map(|length| Polish { length, ..Polish::auto() });
     posterior.batch = arguments.batch.map(|size| BatchPlan { size, design });
     posterior
 }
@@ -307,12 +328,27 @@ fn in_words(taken: &Taken) -> String {
     if let Some(share) = summary.unfinished {
         rows.push(row("unfinished geodesics", format!("{:.1} %", 100.0 * share)));
     }
+    rows.extend(summary.polish.iter().flat_map(polish_rows));
     let chains = summary.chains.as_ref().map(chain_rows).unwrap_or_default();
     rows.extend(chains.into_iter().map(Vec::from));
     if summary.failed > 0 {
         rows.push(row("failed draws", summary.failed.to_string()));
     }
     aligned(&rows)
+}
+
+/// What the chains that polished draws did.
+fn polish_rows(report: &PolishReport) -> Vec<Vec<String>> {
+    let PolishReport { gradients, acceptance, change, drift, drift_error, memory, nested_r_hat, .. } = report;
+    [
+        ("polish: gradients per draw", format!("{gradients:.1}")),
+        ("polish: accepted", format!("{:.0} %", 100.0 * acceptance)),
+        ("polish: change of the loss", format!("{change:.2}")),
+        ("polish: of which in the second half", format!("{drift:.2} ± {drift_error:.2}")),
+        ("polish: correlation with the start", format!("{memory:.2} (nested R-hat {nested_r_hat:.2})")),
+    ]
+    .map(|(name, value)| vec![name.to_string(), value])
+    .to_vec()
 }
 
 fn closing(sampled: &Sampled, shard: Option<Shard>) -> String {

@@ -1,7 +1,8 @@
 //! Measures speed and accuracy and writes docs/performance.md:
-//! `cargo bench -p riemla-workflow --bench performance [-- --quick] [-- --out DIR]`.
+//! `cargo bench -p riemla-workflow --bench performance [-- --quick] [-- --out DIR]`; `-- fits` prints that section alone.
 
 mod evaluation;
+mod fits;
 mod integrators;
 mod model;
 mod scaling;
@@ -20,9 +21,15 @@ measured in one run.
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let quick = arguments.iter().any(|a| a == "--quick");
-    let out = arguments.iter().position(|a| a == "--out").and_then(|i| arguments.get(i + 1));
+    let after = |name: &str| arguments.iter().position(|a| a == name).and_then(|i| arguments.get(i + 1));
+    if let Some(index) = after("fit-row") {
+        return fits::child(index.parse().unwrap_or_else(|_| panic!("not a number: {index}")));
+    }
+    if arguments.iter().any(|a| a == "fits") {
+        return println!("{}", fits::section(quick, after("--old")));
+    }
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let out = out.map_or(root.join("docs"), PathBuf::from);
+    let out = after("--out").map_or(root.join("docs"), PathBuf::from);
     let mut page = INTRODUCTION.to_string();
     let _ = writeln!(page, "\nMachine: {}; riemla {}.\n", timing::machine(), env!("CARGO_PKG_VERSION"));
     page += &evaluation::section();
@@ -33,6 +40,7 @@ fn main() {
     let (text, svg) = integrators::work_precision_section(&paper);
     page += &text;
     page += &scaling::section(&root, quick);
+    page += &fits::section(quick, after("--old"));
     let written = std::fs::create_dir_all(out.join("images"))
         .and_then(|()| std::fs::write(out.join("performance.md"), &page))
         .and_then(|()| std::fs::write(out.join("images/work-precision.svg"), &svg));

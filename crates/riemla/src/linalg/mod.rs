@@ -4,8 +4,10 @@
 //! samples with `d` features is an `n × d` column-major matrix, so feature `j` is the slice
 //! `[j*n .. (j+1)*n]`.
 
+mod cholesky;
 pub mod correlate;
 pub mod dense;
+mod eigenvalues;
 pub mod elementwise;
 pub mod factor;
 pub mod krylov;

@@ -17,6 +17,7 @@ mod draw;
 mod geodesics;
 mod heights;
 mod model;
+mod polish;
 mod sampler;
 mod samples;
 mod search;
@@ -29,6 +30,10 @@ pub use config::{Method, MetricChoice, PosteriorConfig, Unfinished};
 pub use draw::{Draw, GeodesicSummary};
 pub use heights::virial_ratio;
 pub use model::{Model, NetworkOutputs, OutputMoments, Outputs};
+pub use polish::{
+    HamiltonianChain, Leapfrog, LossLevel, Mass, Polish, PolishFound, PolishLength, PolishReport,
+    PolishSummary, Transition,
+};
 pub use sampler::{Posterior, Validation};
 pub use samples::SampleSet;
 pub use search::SearchStatus;

@@ -28,20 +28,24 @@ impl Prediction {
                 let parts = all(&counted, Prediction::classes)?;
                 Ok(Self::Classes(classes(&parts)?))
             }
-            [(Prediction::Values(_), _), ..] => {
-                let own = |p: &'_ _| if let Prediction::Values(values) = p { Some(values) } else { None };
-                Ok(Self::Values(values(&all(&counted, own)?)?))
-            }
-            [(Prediction::Counts(_), _), ..] => {
-                let own = |p: &'_ _| if let Prediction::Counts(rates) = p { Some(rates) } else { None };
-                Ok(Self::Counts(values(&all(&counted, own)?)?))
-            }
+            [(Prediction::Values(_), _), ..] => Ok(Self::Values(values(&all(&counted, numbers)?)?)),
+            [(Prediction::Counts(_), _), ..] => Ok(Self::Counts(values(&all(&counted, rates)?)?)),
             [(Prediction::Labels(_), _), ..] => {
                 let parts = all(&counted, Prediction::labels)?;
                 Ok(Self::Labels(labels(&parts)?))
             }
         }
     }
+}
+
+/// Of real numbers, not of counts.
+fn numbers(prediction: &Prediction) -> Option<&RegressionPrediction> {
+    if let Prediction::Values(values) = prediction { Some(values) } else { None }
+}
+
+/// Of counts.
+fn rates(prediction: &Prediction) -> Option<&RegressionPrediction> {
+    if let Prediction::Counts(rates) = prediction { Some(rates) } else { None }
 }
 
 /// All members as one kind of prediction.
@@ -59,7 +63,9 @@ fn all<'a, T>(
 
 fn classes(members: &[(&ClassPrediction, f64)]) -> Result<ClassPrediction> {
     let first = members[0].0;
-    members.iter().try_for_each(|(member, _)| check_len("classes of a member", first.classes, member.classes))?;
+    members
+        .iter()
+        .try_for_each(|(member, _)| check_len("classes of a member", first.classes, member.classes))?;
     let probabilities = average(members, |member| &member.probabilities)?;
     let total: Vec<f64> = probabilities.chunks_exact(first.classes).map(entropy).collect();
     let (aleatoric, epistemic) = parts(members, &total, |member| member.aleatoric.as_deref())?;
@@ -68,7 +74,9 @@ fn classes(members: &[(&ClassPrediction, f64)]) -> Result<ClassPrediction> {
 
 fn labels(members: &[(&LabelPrediction, f64)]) -> Result<LabelPrediction> {
     let first = members[0].0;
-    members.iter().try_for_each(|(member, _)| check_len("labels of a member", first.labels, member.labels))?;
+    members
+        .iter()
+        .try_for_each(|(member, _)| check_len("labels of a member", first.labels, member.labels))?;
     let probabilities = average(members, |member| &member.probabilities)?;
     let total: Vec<f64> = probabilities.iter().map(|p| entropy(&[*p, 1.0 - p])).collect();
     let (aleatoric, epistemic) = parts(members, &total, |member| member.aleatoric.as_deref())?;
@@ -101,7 +109,9 @@ fn average<T>(members: &[(&T, f64)], of: impl Fn(&T) -> &[f64]) -> Result<Vec<f6
 
 fn values(members: &[(&RegressionPrediction, f64)]) -> Result<RegressionPrediction> {
     let first = members[0].0;
-    members.iter().try_for_each(|(member, _)| check_len("outputs of a member", first.outputs, member.outputs))?;
+    members
+        .iter()
+        .try_for_each(|(member, _)| check_len("outputs of a member", first.outputs, member.outputs))?;
     let mean = average(members, |member| &member.mean)?;
     let aleatoric_variance = average(members, |member| &member.aleatoric_variance)?;
     let mut epistemic_variance = average(members, |member| &member.epistemic_variance)?;
