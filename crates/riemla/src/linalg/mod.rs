@@ -10,6 +10,7 @@ pub mod elementwise;
 pub mod factor;
 pub mod krylov;
 pub mod simd;
+pub mod triangular;
 pub mod vector;
 
 pub use dense::Matrix;

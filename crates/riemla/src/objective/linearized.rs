@@ -113,6 +113,13 @@ impl LinearizedLoss {
         self.finish(theta, gradient);
     }
 
+    fn value_and_gradient_in(&self, theta: &[f64], w: &mut Workspace, gradient: &mut [f64]) -> f64 {
+        self.outputs_in(theta, w);
+        let value = self.loss_in(theta, w);
+        self.gradient_in(theta, w, gradient);
+        value
+    }
+
     /// Adds Jᵀ·residual of block `b`.
     fn vjp_block(&self, b: usize, w: &mut Workspace, gradient: &mut [f64]) {
         let (network, block) = (self.loss.network(), &self.loss.blocks()[b]);
@@ -161,12 +168,7 @@ impl Objective for LinearizedLoss {
     }
 
     fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        self.with_workspace(|w| {
-            self.outputs_in(theta, w);
-            let value = self.loss_in(theta, w);
-            self.gradient_in(theta, w, gradient);
-            value
-        })
+        self.with_workspace(|w| self.value_and_gradient_in(theta, w, gradient))
     }
 
     fn probe(&self) -> Box<dyn Probe + '_> {
@@ -180,6 +182,7 @@ impl Objective for LinearizedLoss {
             base: zeros.clone(),
             direction: zeros.clone(),
             point: zeros,
+            line_known: false,
         })
     }
 
@@ -219,7 +222,7 @@ impl TwiceDifferentiable for LinearizedLoss {
     }
 }
 
-/// Outputs are linear in θ, so values along a line need no pass through the network.
+/// Outputs are linear in θ, so values along a line need no pass through the network once it is known.
 struct LinearizedProbe<'a> {
     loss: &'a LinearizedLoss,
     workspace: Workspace,
@@ -228,6 +231,20 @@ struct LinearizedProbe<'a> {
     point: Vec<f64>,
     base_outputs: Vec<Vec<f64>>,
     slopes: Vec<Vec<f64>>,
+    /// Whether these are of the present line: a single point on it is cheaper without.
+    line_known: bool,
+}
+
+impl LinearizedProbe<'_> {
+    fn learn_line(&mut self) {
+        self.loss.outputs_in(&self.base, &mut self.workspace);
+        std::mem::swap(&mut self.base_outputs, &mut self.workspace.outputs);
+        for (b, slope) in self.slopes.iter_mut().enumerate() {
+            self.loss.jvp_block(b, &self.direction, &mut self.workspace.tangents);
+            slope.copy_from_slice(self.workspace.tangents.output());
+        }
+        self.line_known = true;
+    }
 }
 
 impl Probe for LinearizedProbe<'_> {
@@ -240,15 +257,13 @@ impl Probe for LinearizedProbe<'_> {
     fn set_line(&mut self, base: &[f64], direction: &[f64]) {
         self.base.copy_from_slice(base);
         self.direction.copy_from_slice(direction);
-        self.loss.outputs_in(base, &mut self.workspace);
-        std::mem::swap(&mut self.base_outputs, &mut self.workspace.outputs);
-        for (b, slope) in self.slopes.iter_mut().enumerate() {
-            self.loss.jvp_block(b, direction, &mut self.workspace.tangents);
-            slope.copy_from_slice(self.workspace.tangents.output());
-        }
+        self.line_known = false;
     }
 
     fn value_on_line(&mut self, t: f64) -> f64 {
+        if !self.line_known {
+            self.learn_line();
+        }
         super::probe::point_on_line(&self.base, &self.direction, t, &mut self.point);
         let lines = self.base_outputs.iter().zip(&self.slopes);
         for (output, (base, slope)) in self.workspace.outputs.iter_mut().zip(lines) {
@@ -259,5 +274,10 @@ impl Probe for LinearizedProbe<'_> {
 
     fn gradient(&mut self, gradient: &mut [f64]) {
         self.loss.gradient_in(&self.point, &mut self.workspace, gradient);
+    }
+
+    fn value_and_gradient_on_line(&mut self, t: f64, gradient: &mut [f64]) -> f64 {
+        super::probe::point_on_line(&self.base, &self.direction, t, &mut self.point);
+        self.loss.value_and_gradient_in(&self.point, &mut self.workspace, gradient)
     }
 }
