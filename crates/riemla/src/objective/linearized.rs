@@ -187,6 +187,25 @@ impl LinearizedLoss {
         self.finish_value(theta, nll)
     }
 
+    /// Value and gradient, block by block while a block's activations are in the cache.
+    pub(super) fn value_and_gradient_in(
+        &self,
+        theta: &[f64],
+        w: &mut Workspace,
+        gradient: &mut [f64],
+    ) -> f64 {
+        self.displace(theta, w);
+        let [nll] = self.sum_blocks(gradient, |b, pass, gradient| {
+            let outputs = &mut lock(&w.blocks[b]);
+            self.outputs_of_block(b, &w.displacement, pass, &mut outputs.f);
+            let nll = self.loss_of_block(b, pass, outputs);
+            self.vjp_block(b, &outputs.residual, &mut pass.adjoint, gradient);
+            [nll]
+        });
+        self.finish_gradient(theta, gradient);
+        self.finish_value(theta, nll)
+    }
+
     /// The value from the outputs in the workspace.
     pub(super) fn value_of_outputs(&self, theta: &[f64], w: &Workspace) -> f64 {
         let [nll] =
@@ -225,19 +244,7 @@ impl Objective for LinearizedLoss {
     }
 
     fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        let nll = self.with_workspace(|w| {
-            self.displace(theta, w);
-            let [nll] = self.sum_blocks(gradient, |b, pass, gradient| {
-                let outputs = &mut lock(&w.blocks[b]);
-                self.outputs_of_block(b, &w.displacement, pass, &mut outputs.f);
-                let nll = self.loss_of_block(b, pass, outputs);
-                self.vjp_block(b, &outputs.residual, &mut pass.adjoint, gradient);
-                [nll]
-            });
-            nll
-        });
-        self.finish_gradient(theta, gradient);
-        self.finish_value(theta, nll)
+        self.with_workspace(|w| self.value_and_gradient_in(theta, w, gradient))
     }
 
     fn probe(&self) -> Box<dyn Probe + '_> {

@@ -1,4 +1,4 @@
-//! Values of a linearised loss along lines: outputs are linear in θ, so that they need no pass.
+//! Values of a linearised loss along lines: outputs are linear in θ, so that they need no pass once the line is known.
 
 use std::sync::Mutex;
 
@@ -15,6 +15,8 @@ pub(super) struct LinearizedProbe<'a> {
     point: Vec<f64>,
     /// One for each block.
     lines: Vec<Mutex<Line>>,
+    /// Whether these are of the present line: a single point on it is cheaper without.
+    line_known: bool,
 }
 
 /// Outputs of a block along the line.
@@ -34,7 +36,21 @@ impl<'a> LinearizedProbe<'a> {
             base: zeros.clone(),
             direction: zeros.clone(),
             point: zeros,
+            line_known: false,
         }
+    }
+
+    fn learn_line(&mut self) {
+        let Self { loss, workspace, lines, base, direction, .. } = self;
+        loss.displace(base, workspace);
+        loss.sum_blocks(&mut [], |b, pass, _| {
+            let line = &mut lock(&lines[b]);
+            loss.outputs_of_block(b, &workspace.displacement, pass, &mut line.base);
+            loss.jvp_block(b, direction, &mut pass.tangents);
+            line.slope.copy_from_slice(pass.tangents.output());
+            []
+        });
+        self.line_known = true;
     }
 }
 
@@ -47,18 +63,13 @@ impl Probe for LinearizedProbe<'_> {
     fn set_line(&mut self, base: &[f64], direction: &[f64]) {
         self.base.copy_from_slice(base);
         self.direction.copy_from_slice(direction);
-        let Self { loss, workspace, lines, .. } = self;
-        loss.displace(base, workspace);
-        loss.sum_blocks(&mut [], |b, pass, _| {
-            let line = &mut lock(&lines[b]);
-            loss.outputs_of_block(b, &workspace.displacement, pass, &mut line.base);
-            loss.jvp_block(b, direction, &mut pass.tangents);
-            line.slope.copy_from_slice(pass.tangents.output());
-            []
-        });
+        self.line_known = false;
     }
 
     fn value_on_line(&mut self, t: f64) -> f64 {
+        if !self.line_known {
+            self.learn_line();
+        }
         point_on_line(&self.base, &self.direction, t, &mut self.point);
         for (outputs, line) in self.workspace.blocks.iter().zip(&self.lines) {
             let line = lock(line);
@@ -69,5 +80,10 @@ impl Probe for LinearizedProbe<'_> {
 
     fn gradient(&mut self, gradient: &mut [f64]) {
         self.loss.gradient_in(&self.point, &self.workspace, gradient);
+    }
+
+    fn value_and_gradient_on_line(&mut self, t: f64, gradient: &mut [f64]) -> f64 {
+        point_on_line(&self.base, &self.direction, t, &mut self.point);
+        self.loss.value_and_gradient_in(&self.point, &mut self.workspace, gradient)
     }
 }
