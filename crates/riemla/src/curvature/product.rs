@@ -46,7 +46,7 @@ impl<'a> CurvatureProduct<'a> {
 
     fn forward(&self, b: usize) -> Trace {
         let block = &self.loss.blocks()[b];
-        let mut values = Trace::new(self.loss.network(), block.n);
+        let mut values = Trace::of_values(self.loss.network(), block.n);
         self.loss.network().forward(self.theta, &block.x, &mut values);
         values
     }

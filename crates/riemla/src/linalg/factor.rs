@@ -1,12 +1,13 @@
 //! Cholesky factors and symmetric eigenvalues, with typed failures.
 
 use faer::Side;
-use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use rayon::prelude::*;
 
 use super::cholesky::{BadPivot, factorize};
 use super::dense::{Matrix, view_mut};
 pub use super::eigenvalues::symmetric_eigenvalues;
+use super::triangular::{solve_lower, solve_lower_transpose};
 use crate::{Error, Result};
 
 /// The factor L of P = L·Lᵀ.
@@ -80,7 +81,8 @@ impl Cholesky {
 
     /// b ← L⁻¹b.
     pub fn solve_lower(&self, b: &mut [f64]) {
-        self.solve_lower_many(b, 1);
+        assert_eq!(b.len(), self.dim(), "Cholesky: length of the right-hand side");
+        solve_lower(|j| self.factor.column(j), b);
     }
 
     /// B ← L⁻¹B for `columns` right-hand sides stored one after the other.
@@ -109,9 +111,8 @@ impl Cholesky {
 
     /// b ← L⁻ᵀb.
     pub fn solve_upper(&self, b: &mut [f64]) {
-        let b = view_mut(b, self.dim(), 1).0;
-        solve_upper_triangular_in_place(self.factor.view().0.transpose(), b, faer::Par::Seq);
-        super::simd::clear_upper_registers();
+        assert_eq!(b.len(), self.dim(), "Cholesky: length of the right-hand side");
+        solve_lower_transpose(|j| self.factor.column(j), b);
     }
 
     /// out ← L·Lᵀ·x.

@@ -1,7 +1,7 @@
 //! A symmetric band made tridiagonal with the same eigenvalues: each column's entries are reflected away,
 //! and what that fills in below is chased down the band.
 
-use crate::linalg::simd::{Kernel, dispatch, mul_add};
+use crate::linalg::simd::{Isa, Kernel, dispatch, mul_add};
 
 /// A symmetric band, column by column from the diagonal down, with room for what is filled in.
 pub(super) struct Band {
@@ -34,21 +34,21 @@ struct Chase<'a>(&'a mut Band);
 impl Kernel for Chase<'_> {
     type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<I: Isa>(self) {
         let Band { n, width, entries } = self.0;
         let (n, width) = (*n, *width);
         let mut work = Work { stride: 2 * width - 1, entries, v: vec![0.0; width], w: vec![0.0; width] };
         for column in 0..n.saturating_sub(2) {
             let mut rows = (column + 1, width.min(n - column - 1));
-            let mut tau = work.reflect::<FMA>(column, rows);
+            let mut tau = work.reflect::<I>(column, rows);
             loop {
-                work.diagonal_block::<FMA>(rows, tau);
+                work.diagonal_block::<I>(rows, tau);
                 let next = rows.0 + rows.1;
                 if next == n {
                     break;
                 }
                 let below = (next, width.min(n - next));
-                tau = work.block_below::<FMA>(rows, below, tau);
+                tau = work.block_below::<I>(rows, below, tau);
                 rows = below;
             }
         }
@@ -70,12 +70,12 @@ type Rows = (usize, usize);
 impl Work<'_> {
     /// Sets v to the reflection that leaves the first of these rows of a column alone; returns τ.
     #[inline(always)]
-    fn reflect<const FMA: bool>(&mut self, j: usize, (first, count): Rows) -> f64 {
+    fn reflect<I: Isa>(&mut self, j: usize, (first, count): Rows) -> f64 {
         let x = &mut self.entries[j * self.stride + first..][..count];
         let v = &mut self.v[..count];
         v.copy_from_slice(x);
         v[0] = 1.0;
-        let rest = inner::<FMA>(&x[1..], &x[1..]);
+        let rest = inner::<I>(&x[1..], &x[1..]);
         if rest == 0.0 {
             return 0.0;
         }
@@ -90,22 +90,22 @@ impl Work<'_> {
 
     /// D ← HDH, H = I − τvvᵀ, for the diagonal block D of these rows.
     #[inline(always)]
-    fn diagonal_block<const FMA: bool>(&mut self, (first, count): Rows, tau: f64) {
+    fn diagonal_block<I: Isa>(&mut self, (first, count): Rows, tau: f64) {
         let (v, w) = (&self.v[..count], &mut self.w[..count]);
         w.fill(0.0);
         for c in 0..count {
             let column = &self.entries[(first + c) * self.stride + first..][..count];
-            w[c] += inner::<FMA>(&column[c..], &v[c..]);
+            w[c] += inner::<I>(&column[c..], &v[c..]);
             let below = column[c + 1..].iter().zip(&mut w[c + 1..]);
-            below.for_each(|(d, w)| *w = mul_add::<FMA>(*d, v[c], *w));
+            below.for_each(|(d, w)| *w = mul_add::<I>(*d, v[c], *w));
         }
-        let along = -0.5 * tau * tau * inner::<FMA>(w, v);
-        w.iter_mut().zip(v).for_each(|(w, v)| *w = mul_add::<FMA>(tau, *w, along * v));
+        let along = -0.5 * tau * tau * inner::<I>(w, v);
+        w.iter_mut().zip(v).for_each(|(w, v)| *w = mul_add::<I>(tau, *w, along * v));
         for c in 0..count {
             let column = &mut self.entries[(first + c) * self.stride + first..][c..count];
             let (vc, wc) = (v[c], w[c]);
             for ((d, w), v) in column.iter_mut().zip(&w[c..]).zip(&v[c..]) {
-                *d = mul_add::<FMA>(-*w, vc, mul_add::<FMA>(-*v, wc, *d));
+                *d = mul_add::<I>(-*w, vc, mul_add::<I>(-*v, wc, *d));
             }
         }
     }
@@ -113,39 +113,39 @@ impl Work<'_> {
     /// B ← BH for the block B of the rows below, then the reflection that makes its first column zero
     /// but for its first entry, applied to B from the left; returns the new τ.
     #[inline(always)]
-    fn block_below<const FMA: bool>(&mut self, (first, count): Rows, below: Rows, tau: f64) -> f64 {
+    fn block_below<I: Isa>(&mut self, (first, count): Rows, below: Rows, tau: f64) -> f64 {
         let u = &mut self.w[..below.1];
         u.fill(0.0);
         for c in 0..count {
             let column = &self.entries[(first + c) * self.stride + below.0..][..below.1];
             let factor = tau * self.v[c];
-            u.iter_mut().zip(column).for_each(|(u, b)| *u = mul_add::<FMA>(*b, factor, *u));
+            u.iter_mut().zip(column).for_each(|(u, b)| *u = mul_add::<I>(*b, factor, *u));
         }
         for c in 0..count {
             let column = &mut self.entries[(first + c) * self.stride + below.0..][..below.1];
             let factor = -self.v[c];
-            column.iter_mut().zip(&*u).for_each(|(b, u)| *b = mul_add::<FMA>(*u, factor, *b));
+            column.iter_mut().zip(&*u).for_each(|(b, u)| *b = mul_add::<I>(*u, factor, *b));
         }
-        let tau = self.reflect::<FMA>(first, below);
+        let tau = self.reflect::<I>(first, below);
         let v = &self.v[..below.1];
         for c in 1..count {
             let column = &mut self.entries[(first + c) * self.stride + below.0..][..below.1];
-            let along = -tau * inner::<FMA>(v, column);
-            column.iter_mut().zip(v).for_each(|(b, v)| *b = mul_add::<FMA>(*v, along, *b));
+            let along = -tau * inner::<I>(v, column);
+            column.iter_mut().zip(v).for_each(|(b, v)| *b = mul_add::<I>(*v, along, *b));
         }
         tau
     }
 }
 
 #[inline(always)]
-fn inner<const FMA: bool>(a: &[f64], b: &[f64]) -> f64 {
+fn inner<I: Isa>(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
     let (a_chunks, a_rest) = a.as_chunks::<LANES>();
     let (b_chunks, b_rest) = b.as_chunks::<LANES>();
     for (a, b) in a_chunks.iter().zip(b_chunks) {
         for l in 0..LANES {
-            sums[l] = mul_add::<FMA>(a[l], b[l], sums[l]);
+            sums[l] = mul_add::<I>(a[l], b[l], sums[l]);
         }
     }
     let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
