@@ -343,10 +343,10 @@ class Laplace:
         batch_size : int or "auto", optional
             Rows of a fresh batch per geodesic, all rows if left out; ``"auto"``: as many as hold 90 % of the curvature
             of the loss. Of swag rows per step.
-        batch_design : {"leverage", "uniform"}, optional
-            ``"leverage"`` (the default): three quarters of a batch (another share as ``"leverage=0.5"``) are the rows
-            with the largest shares in the curvature, the others are drawn at random and count for those left out.
-            ``"uniform"``: all rows are drawn at random, as in the paper.
+        batch_design : {"uniform", "leverage"}, optional
+            ``"uniform"`` (the default): all rows are drawn at random, as in the paper. ``"leverage"``: three quarters of
+            a batch (another share as ``"leverage=0.5"``) are the rows with the largest shares in the curvature, the
+            others are drawn at random and count for those left out.
         polish : int or "auto", optional
             Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients on all
             rows, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
@@ -630,7 +630,7 @@ def _subset(value: Any) -> Any:
 
 def _sigma(sigma_noise: Any) -> Any:
     """One standard deviation, or a list of one per output."""
-    if np.ndim(numpy_of(sigma_noise)) == 0:
+    if np.ndim(sigma_noise) == 0:
         return positive("sigma_noise", sigma_noise)
     return [positive("sigma_noise", sigma) for sigma in floats("sigma_noise", sigma_noise, ndim=1)]
 

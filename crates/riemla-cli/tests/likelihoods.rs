@@ -257,4 +257,12 @@ fn imported_networks_can_have_them() {
     scratch.write("heavier.csv", heavier);
     scratch.ok("fit imported --data heavier.csv --weights copies --out heavier");
     assert!(scratch.read("heavier/model.json").contains("copies"));
+    // Probabilities are made logits again.
+    let sigmoid = network
+        .replace("outputs = 1 }]", "outputs = 1 }, { type = \"activation\", function = \"sigmoid\" }]");
+    scratch.write("sigmoid.toml", sigmoid);
+    let import = "import net.safetensors --network sigmoid.toml --out labels --likelihood multi-label";
+    let message = common::text(&scratch.run(import).stderr);
+    assert!(message.contains("the final Sigmoid is left out"), "{message}");
+    assert!(!scratch.read("labels/model.json").contains("sigmoid"));
 }

@@ -135,7 +135,7 @@ fn images_with_a_network_from_a_file() {
         "{auto:?}"
     );
     let message = scratch.fails("sample posterior --batch 20 --batch-design random");
-    assert!(message.contains("leverage, leverage=SHARE, uniform"), "{message}");
+    assert!(message.contains("uniform, stratified, leverage or leverage=SHARE"), "{message}");
     // The same from the files, for a posterior without its data.
     scratch.ok(&format!("fit model {data} --structure kron --without-data --out bare"));
     scratch.ok(&format!("sample bare -n 4 --batch 20 {data}"));

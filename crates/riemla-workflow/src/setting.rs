@@ -5,9 +5,7 @@ use std::str::FromStr;
 
 use riemla::geometry::Integrator;
 use riemla::ode::DormandPrince;
-use riemla::posterior::{
-    BatchDesign, Method, MetricChoice, PosteriorConfig, Statistic, Strength, Unfinished,
-};
+use riemla::posterior::{Method, MetricChoice, PosteriorConfig, Statistic, Strength, Unfinished};
 use serde::{Deserialize, Serialize};
 
 use polish_name::PolishName;
@@ -143,15 +141,6 @@ impl Setting {
     /// The metric of geodesics.
     pub fn metric(self) -> MetricChoice {
         self.config(Method::RiemLa).metric
-    }
-
-    /// How batches are chosen: at random in the presets that keep to the paper, otherwise as the library does.
-    pub fn batch_design(self) -> BatchDesign {
-        if [Self::PAPER, Self::CONVERGED].contains(&self) {
-            BatchDesign::Uniform
-        } else {
-            BatchDesign::default()
-        }
     }
 
     /// Whether rows are needed that are neither trained nor tested on.

@@ -105,7 +105,7 @@ fn the_loss_of_a_batch_is_unbiased() {
 fn draws_follow_the_loss_of_the_rows_of_largest_leverage() {
     let (loss, laplace) = fitted(Likelihood::Categorical, 60, &keep());
     for method in [Method::RiemLa, Method::LinRiemLa] {
-        let config = batched(method, 12, BatchDesign::default());
+        let config = batched(method, 12, BatchDesign::leverage());
         let posterior = Posterior::of_network(&loss, &laplace, config.clone()).unwrap();
         let order = order(posterior.leverages().unwrap());
         for index in [2, 0, 1] {
@@ -133,7 +133,7 @@ fn a_batch_of_all_rows_is_no_batch() {
             let posterior = Posterior::of_network(&loss, &laplace, config).unwrap();
             posterior.sample(2, 3, Control::default()).unwrap().draws
         };
-        for design in [BatchDesign::default(), BatchDesign::Uniform, BatchDesign::Stratified] {
+        for design in [BatchDesign::leverage(), BatchDesign::Uniform, BatchDesign::Stratified] {
             assert_eq!(draws(batched(method, 30, design)), draws(PosteriorConfig::paper(method)));
             assert_ne!(draws(batched(method, 29, design)), draws(PosteriorConfig::paper(method)));
         }
@@ -217,7 +217,7 @@ fn leverages_and_draws_have_the_same_bits_on_any_number_of_threads() {
     let structures = [Structure::Full, Structure::Diagonal, Structure::Kronecker];
     for structure in structures {
         let (loss, laplace) = fitted(Likelihood::Categorical, 60, &LaplaceConfig { structure, ..keep() });
-        let config = batched(Method::RiemLa, BatchSize::Auto, BatchDesign::default());
+        let config = batched(Method::RiemLa, BatchSize::Auto, BatchDesign::leverage());
         let run = |threads| {
             let posterior = Posterior::of_network(&loss, &laplace, config.clone()).unwrap();
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -239,14 +239,14 @@ fn leverages_and_draws_have_the_same_bits_on_any_number_of_threads() {
 #[test]
 fn the_automatic_size_holds_most_of_the_effective_dimension() {
     let (loss, laplace) = fitted(Likelihood::Categorical, 60, &keep());
-    let config = batched(Method::RiemLa, BatchSize::Auto, BatchDesign::default());
+    let config = batched(Method::RiemLa, BatchSize::Auto, BatchDesign::leverage());
     let posterior = Posterior::of_network(&loss, &laplace, config).unwrap();
     let rows = posterior.batch_rows().unwrap().unwrap();
     let leverages = posterior.leverages().unwrap();
     let held = |rows: usize| order(leverages)[..rows].iter().map(|&row| leverages[row]).sum::<f64>();
     let wanted = AUTO_SHARE * leverages.iter().sum::<f64>();
     assert!(held(rows) >= wanted && held(rows - 1) < wanted && rows < 60, "{rows}");
-    let given = batched(Method::RiemLa, rows, BatchDesign::default());
+    let given = batched(Method::RiemLa, rows, BatchDesign::leverage());
     let given = Posterior::of_network(&loss, &laplace, given).unwrap();
     let draws = |posterior: &Posterior| posterior.sample(1, 3, Control::default()).unwrap().draws;
     assert_eq!(draws(&posterior), draws(&given));
@@ -258,7 +258,7 @@ fn the_automatic_size_holds_most_of_the_effective_dimension() {
 fn plans_come_back_from_files_and_others_are_refused() {
     let read = |text: &str| serde_json::from_str::<BatchPlan>(text);
     for (text, size, design) in [
-        (r#"{"size":1000,"design":"leverage=0.75"}"#, 1000.into(), BatchDesign::default()),
+        (r#"{"size":1000,"design":"leverage=0.75"}"#, 1000.into(), BatchDesign::leverage()),
         (r#"{"size":"auto","design":"leverage=0.5"}"#, BatchSize::Auto, BatchDesign::Leverage { kept: 0.5 }),
         (r#"{"size":3,"design":"uniform"}"#, 3.into(), BatchDesign::Uniform),
         (r#"{"size":3,"design":"stratified"}"#, 3.into(), BatchDesign::Stratified),
@@ -267,7 +267,8 @@ fn plans_come_back_from_files_and_others_are_refused() {
         assert_eq!(read(text).unwrap(), plan);
         assert_eq!(serde_json::to_string(&plan).unwrap(), text);
     }
-    assert_eq!(read(r#"{"size":5,"design":"leverage"}"#).unwrap(), read(r#"{"size":5}"#).unwrap());
+    assert_eq!(read(r#"{"size":5,"design":"leverage"}"#).unwrap().design, BatchDesign::leverage());
+    assert_eq!(read(r#"{"size":5}"#).unwrap().design, BatchDesign::Uniform);
     for bad in ["leverage=1", "leverage=-0.1", "leverage=nan", "leverage=", "uniform=1", "hat", ""] {
         let error = bad.parse::<BatchDesign>().unwrap_err().to_string();
         assert!(error.contains("leverage") || error.contains("below 1"), "{error}");
@@ -276,7 +277,7 @@ fn plans_come_back_from_files_and_others_are_refused() {
     let (loss, laplace) = fitted(GAUSSIAN, 20, &keep());
     for (size, design, words) in [
         (5, BatchDesign::Leverage { kept: 1.0 }, "below 1"),
-        (21, BatchDesign::default(), "20 rows"),
+        (21, BatchDesign::leverage(), "20 rows"),
         (5, BatchDesign::Stratified, "class labels"),
     ] {
         let config = batched(Method::RiemLa, size, design);
@@ -323,7 +324,7 @@ fn a_model_without_curvatures_of_its_rows_has_uniform_batches() {
     let make = |size: BatchSize, design| {
         Posterior::new(model.clone(), laplace.gaussian.clone(), batched(Method::RiemLa, size, design))
     };
-    for (size, design) in [(5.into(), BatchDesign::default()), (BatchSize::Auto, BatchDesign::Uniform)] {
+    for (size, design) in [(5.into(), BatchDesign::leverage()), (BatchSize::Auto, BatchDesign::Uniform)] {
         let error = make(size, design).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("curvatures of its rows") && error.contains("use uniform batches"), "{error}");
     }

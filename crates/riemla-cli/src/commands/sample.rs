@@ -27,7 +27,7 @@ const AFTER_HELP: &str = "\
 Examples:
   riemla sample posterior/                                 100 draws of riem-la at a calibrated strength
   riemla sample posterior/ --method lin-riem-la --samples 30
-  riemla sample posterior/ --batch auto --seconds 600      a new batch per draw, ten minutes at most
+  riemla sample posterior/ --batch 1000 --seconds 600      a new batch per draw, ten minutes at most
   riemla sample posterior/ --samples 200                   adds 100 draws to the first 100
   riemla sample posterior/ --polish 100                    closer to the exact posterior, at 100 more gradients a draw
   mpirun -n 8 riemla sample posterior/ --shard auto        eight processes; then without --shard to merge
@@ -67,10 +67,9 @@ pub struct Sample {
     #[arg(long, value_name = "ROWS", value_parser = batch_size)]
     pub batch: Option<BatchSize>,
 
-    /// How the rows of a batch are chosen: leverage (three quarters are the rows with the largest shares in the
-    /// curvature of the loss, the others are drawn at random and count for those left out), leverage=SHARE (another
-    /// share than 0.75), or uniform (all at random, as in the paper) [default: leverage; uniform with the presets
-    /// paper and converged]
+    /// How the rows of a batch are chosen: uniform (all at random, as in the paper; of classes with their frequencies),
+    /// leverage (three quarters are the rows with the largest shares in the curvature of the loss, the others are drawn
+    /// at random and count for those left out), or leverage=SHARE (another share than 0.75) [default: uniform]
     #[arg(long, value_name = "DESIGN", requires = "batch", value_parser = batch_design)]
     pub batch_design: Option<BatchDesign>,
 
@@ -286,7 +285,7 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         PresetName::Calibrated => Setting::CALIBRATED,
     };
     let of_metric = |metric| PosteriorConfig { metric, ..preset.config(method) };
-    let design = arguments.batch_design.unwrap_or(preset.batch_design());
+    let design = arguments.batch_design.unwrap_or_default();
     let mut posterior = match arguments.metric {
         None => preset.config(method),
         Some(MetricName::Loss) => of_metric(MetricChoice::Loss),

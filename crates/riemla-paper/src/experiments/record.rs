@@ -169,6 +169,12 @@ pub struct ModelSummary {
     pub gradient_norm: f64,
     /// How θ* was trained.
     pub training: TrainingRecord,
+    /// Seconds of the curvature and its factorisation; none in files of old.
+    #[serde(default)]
+    pub fit_seconds: Option<f64>,
+    /// Memory of that at its peak, in MB beyond data and network: an estimate.
+    #[serde(default)]
+    pub fit_megabytes: Option<f64>,
 }
 
 /// All lines, in the order of their keys.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use riemla::nn::{Network, NetworkSpec};
+use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec};
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla_files::tensors::TensorFile;
 use riemla_files::{
@@ -46,7 +46,7 @@ pub struct Imported {
 /// Reads a network of another program.
 pub fn import(config: &ImportConfig) -> Result<Imported> {
     let path = &config.weights;
-    let Found { network, theta, likelihood: known, mut notes } = read(config)?;
+    let Found { mut network, theta, likelihood: known, mut notes } = read(config)?;
     let outputs = Network::new(&network)?.outputs();
     let named = config.likelihood.map(|name| name.with_noise(config.sigma_noise, outputs)).transpose()?;
     let likelihood = match named.or(known) {
@@ -63,6 +63,7 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
         }
     };
     likelihood.check_outputs(outputs)?;
+    notes.extend(last_activation(&mut network, likelihood));
     let encoding = match &config.data {
         Some(files) => Some(encoding(files, config, likelihood, &mut notes)?),
         None => None,
@@ -88,6 +89,28 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
     };
     model.check(&path.display().to_string())?;
     Ok(Imported { model, notes })
+}
+
+/// Leaves out a final sigmoid that the likelihood applies itself; a note about it, or about another activation where
+/// outputs are logarithms.
+fn last_activation(network: &mut NetworkSpec, likelihood: Likelihood) -> Option<String> {
+    let Some(LayerSpec::Activation { function }) = network.layers.last() else { return None };
+    let (function, logarithms) = (*function, "the logarithms of");
+    match likelihood {
+        Likelihood::MultiLabel if function == Activation::Sigmoid => {
+            network.layers.pop();
+            Some("the final Sigmoid is left out: the multi-label likelihood applies it".into())
+        }
+        Likelihood::Poisson => Some(format!(
+            "the last layer is an activation ({function}), and its outputs are taken as {logarithms} rates; leave it out \
+             if they are rates"
+        )),
+        Likelihood::Heteroscedastic => Some(format!(
+            "the last layer is an activation ({function}), and half of its outputs are taken as {logarithms} variances; \
+             leave it out if they are variances"
+        )),
+        _ => None,
+    }
 }
 
 /// A network as its file has it.

@@ -182,18 +182,22 @@ fn check_posterior(directory: &Path) -> Result<()> {
     if directory.join(riemla_files::posterior::POSTERIOR_FILE).is_file() {
         return Ok(());
     }
-    if let Some(members) = members_of(directory)? {
-        let (count, first) = (members.len(), members[0].display());
-        return Err(WorkflowError::unfit(format!(
-            "{} has {count} members, which this takes one at a time: give one of them, such as {first}",
-            directory.display()
-        )));
-    }
+    refuse_members(directory)?;
     Err(WorkflowError::NotA {
         path: directory.into(),
         expected: "posterior directory",
         remedy: "make one with `riemla fit model/ --data train.csv --out posterior/`",
     })
+}
+
+/// An error if a directory has members, where one posterior is wanted.
+pub(super) fn refuse_members(directory: &Path) -> Result<()> {
+    let Some(members) = members_of(directory)? else { return Ok(()) };
+    let (count, first) = (members.len(), members[0].display());
+    Err(WorkflowError::unfit(format!(
+        "{} has {count} members, which this takes one at a time: give one of them, such as {first}",
+        directory.display()
+    )))
 }
 
 pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> WorkflowError + use<> {

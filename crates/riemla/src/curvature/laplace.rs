@@ -22,7 +22,8 @@ pub enum PriorChoice {
     Keep,
     /// This value; the noise as in the loss.
     Fixed(PriorPrecision),
-    /// The scalar precision (and noise) that maximise the marginal likelihood.
+    /// The scalar precision (and noise) that maximise the marginal likelihood. Noises of several outputs are chosen with
+    /// the GGN alone, and kept with other curvatures.
     #[default]
     Optimize,
     /// One precision per layer (and the noise) that maximise it. Layers without uncertain weights
@@ -180,7 +181,8 @@ impl Laplace {
         {
             curvature.scale((old / new).powi(config.curvature.noise_exponent()));
         }
-        let precision = curvature.precision(&subset.gather(&prior.diagonal()))?;
+        let eigenpairs = curvature.report();
+        let precision = curvature.into_precision(&subset.gather(&prior.diagonal()))?;
         let loss = loss.with(likelihood, prior)?;
         let log_marginal_likelihood = match (evidence, loss.prior().scalar()) {
             (Some(evidence), Some(delta)) => {
@@ -200,7 +202,7 @@ impl Laplace {
             refit_rounds: 0,
             refit_settled: None,
             stopped: false,
-            eigenpairs: curvature.report(),
+            eigenpairs,
         })
     }
 

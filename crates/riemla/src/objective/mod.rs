@@ -1,9 +1,13 @@
 //! Functions of a parameter vector: the contract everything geometric is built on.
 
 mod blocks;
+mod chunks;
 mod likelihood;
 mod linearized;
+mod linearized_probe;
 mod network_loss;
+mod network_passes;
+mod network_probe;
 mod pool;
 mod prior;
 mod probe;

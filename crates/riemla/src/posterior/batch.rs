@@ -32,12 +32,12 @@ pub enum BatchSize {
     Auto,
 }
 
-/// How the rows of a batch are chosen. In files and on the command line it is its name: `leverage` (or
-/// `leverage=0.5`), `uniform`, `stratified`.
+/// How the rows of a batch are chosen. In files and on the command line it is its name: `uniform`, `stratified`,
+/// `leverage` (or `leverage=0.5`).
 ///
 /// The loss of a batch is that of all data on average over the draws, except that the counts of stratified batches are
 /// rounded.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum BatchDesign {
     /// The rows of the largest leverage ([`Posterior::leverages`]) are in every batch and count once; the others are
@@ -47,6 +47,7 @@ pub enum BatchDesign {
         kept: f64,
     },
     /// All rows are drawn at random, and count N/B times: the paper's batches.
+    #[default]
     Uniform,
     /// The same, with the label frequencies of the data.
     Stratified,
@@ -59,8 +60,9 @@ pub const AUTO_SHARE: f64 = 0.9;
 /// Tangents that a leverage is the mean over: it orders rows, and is known to a third.
 const TANGENTS: u64 = 20;
 
-impl Default for BatchDesign {
-    fn default() -> Self {
+impl BatchDesign {
+    /// By leverage, with the share of [`Self::Leverage`] that the word alone stands for: 3/4.
+    pub fn leverage() -> Self {
         Self::Leverage { kept: KEPT }
     }
 }
@@ -80,9 +82,9 @@ impl FromStr for BatchDesign {
 
     fn from_str(text: &str) -> Result<Self> {
         let unknown =
-            || Error::range("batch design", text, "leverage, leverage=SHARE, uniform or stratified");
+            || Error::range("batch design", text, "uniform, stratified, leverage or leverage=SHARE");
         match text.split_once('=') {
-            None if text == "leverage" => Ok(Self::default()),
+            None if text == "leverage" => Ok(Self::leverage()),
             None if text == "uniform" => Ok(Self::Uniform),
             None if text == "stratified" => Ok(Self::Stratified),
             Some(("leverage", share)) => {

@@ -28,22 +28,24 @@ impl Prediction {
                 let parts = all(&counted, Prediction::classes)?;
                 Ok(Self::Classes(classes(&parts)?))
             }
-            [(Prediction::Values(_), _), ..] => {
-                let parts =
-                    all(&counted, |p| if let Prediction::Values(values) = p { Some(values) } else { None })?;
-                Ok(Self::Values(values(&parts)?))
-            }
-            [(Prediction::Counts(_), _), ..] => {
-                let parts =
-                    all(&counted, |p| if let Prediction::Counts(rates) = p { Some(rates) } else { None })?;
-                Ok(Self::Counts(values(&parts)?))
-            }
+            [(Prediction::Values(_), _), ..] => Ok(Self::Values(values(&all(&counted, numbers)?)?)),
+            [(Prediction::Counts(_), _), ..] => Ok(Self::Counts(values(&all(&counted, rates)?)?)),
             [(Prediction::Labels(_), _), ..] => {
                 let parts = all(&counted, Prediction::labels)?;
                 Ok(Self::Labels(labels(&parts)?))
             }
         }
     }
+}
+
+/// Of real numbers, not of counts.
+fn numbers(prediction: &Prediction) -> Option<&RegressionPrediction> {
+    if let Prediction::Values(values) = prediction { Some(values) } else { None }
+}
+
+/// Of counts.
+fn rates(prediction: &Prediction) -> Option<&RegressionPrediction> {
+    if let Prediction::Counts(rates) = prediction { Some(rates) } else { None }
 }
 
 /// All members as one kind of prediction.

@@ -105,9 +105,8 @@ fn chains_converge_on_a_logistic_regression_and_say_when_they_are_too_short() {
     let problem = &experiment.problems[0];
     let rows = rows(problem, &data_of(problem, &DataDirs::new(None)).expect("data"), 3).expect("rows");
     let fit = fit::fit(out.path(), problem, &rows, (3, PriorName::Given), &GO, &Silent).expect("a fit");
-    let laplace = fit.laplace(problem, &rows, PriorName::Given).expect("an approximation");
     let ready = Ready { experiment: &experiment, problem, strange: Vec::new() };
-    let target = Fitted::new(&ready, &rows, &fit, laplace);
+    let target = Fitted::new(&ready, &rows, &fit, PriorName::Given).expect("an approximation");
     let set = set_directory(out.path(), &key("nuts"));
     let summary = |warmup, draws| {
         let plan = ChainPlan { chains: 4, warmup, draws };

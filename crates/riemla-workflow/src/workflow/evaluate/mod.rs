@@ -23,6 +23,7 @@ use super::members::{Posteriors, Weighting};
 use super::predictor::scales;
 use crate::scores::{ScoreKind, Scorer, decoded_targets, kinds, proper};
 use crate::watch::Watch;
+use result::loss_to_map;
 use ways::{Source, Way, ways};
 
 pub use ood::OodResult;
@@ -98,6 +99,8 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
             summary,
         });
     }
+    let drawn = methods.iter().filter(|method| method.summary.is_some());
+    notes.extend(drawn.filter_map(|method| loss_to_map(&method.name, proper(kind).name, method.gain?)));
     let temperature = ways.iter().find_map(|way| way.source.temperature());
     Ok(Evaluation {
         posterior: directory.display().to_string(),

@@ -42,6 +42,18 @@ pub struct MethodResult {
     pub summary: Option<SetSummary>,
 }
 
+/// What a user of draws should know if they predict worse than the trained weights alone.
+pub(super) fn loss_to_map(name: &str, score: &str, gain: Interval) -> Option<String> {
+    (gain.low > 0.0).then(|| {
+        format!(
+            "{name} predicts worse than the trained weights alone on these rows: {score} higher by {:.3} ({:.3} to \
+             {:.3}). Predict with --method map or map-temperature; or fit again at a minimum under the prior of the \
+             largest marginal likelihood (riemla train)",
+            gain.estimate, gain.low, gain.high
+        )
+    })
+}
+
 /// All that an evaluation found.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
@@ -148,4 +160,24 @@ fn in_words(interval: &Interval) -> String {
 /// The last part of a path.
 pub(super) fn short(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_that_lose_to_the_trained_weights_are_named_and_others_are_not() {
+        let note = |low: f64| {
+            let (estimate, high) = (0.12, 0.15);
+            let gain = Interval { estimate, low, high, standard_error: 0.01, level: 0.95, undefined: 0 };
+            loss_to_map("riem-la", "nll", gain)
+        };
+        let worse = note(0.1).expect("a note");
+        assert!(
+            worse.starts_with("riem-la predicts worse") && worse.contains("nll higher by 0.120"),
+            "{worse}"
+        );
+        assert_eq!(note(-0.01), None);
+    }
 }
