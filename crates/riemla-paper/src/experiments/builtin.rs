@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError, Result};
 
 /// Names and texts: the paper's, in its order, then studies of our own.
-pub const BUILTIN: [(&str, &str); 16] = [
+pub const BUILTIN: [(&str, &str); 17] = [
     ("logistic", include_str!("../../experiments/logistic.toml")),
     ("regression", include_str!("../../experiments/regression.toml")),
     ("regression-gap", include_str!("../../experiments/regression-gap.toml")),
