@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError, Result};
 
 /// Names and texts: the paper's, in its order, then studies of our own.
-pub const BUILTIN: [(&str, &str); 16] = [
+pub const BUILTIN: [(&str, &str); 17] = [
     ("logistic", include_str!("../../experiments/logistic.toml")),
     ("regression", include_str!("../../experiments/regression.toml")),
     ("regression-gap", include_str!("../../experiments/regression-gap.toml")),
@@ -19,6 +19,7 @@ pub const BUILTIN: [(&str, &str); 16] = [
     ("strength", include_str!("../../experiments/strength.toml")),
     ("strength-mnist", include_str!("../../experiments/strength-mnist.toml")),
     ("truth", include_str!("../../experiments/truth.toml")),
+    ("polish", include_str!("../../experiments/polish.toml")),
     ("prior", include_str!("../../experiments/prior.toml")),
     ("prior-mnist", include_str!("../../experiments/prior-mnist.toml")),
     ("scale", include_str!("../../experiments/scale.toml")),

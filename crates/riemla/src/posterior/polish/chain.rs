@@ -166,24 +166,8 @@ impl<'a> HamiltonianChain<'a> {
     /// Proposes the end of `leaps` steps with a fresh momentum. Where the loss is not finite, be it at the start, on
     /// the way or at the end, the chain stays.
     pub fn transition(&mut self, step: f64, leaps: usize, rng: &mut Rng) -> Transition {
-        self.partial_transition(step, leaps, 0.0, rng)
-    }
-
-    /// The same with a share of the last momentum.
-    pub fn partial_transition(
-        &mut self,
-        step: f64,
-        leaps: usize,
-        persistence: f64,
-        rng: &mut Rng,
-    ) -> Transition {
         let Self { moving, here } = self;
-        fill_normal(rng, &mut moving.velocity);
-        let fresh = (1.0 - persistence * persistence).sqrt();
-        for (u, n) in moving.state.momentum.iter_mut().zip(&moving.velocity) {
-            *u = persistence * *u + fresh * n;
-        }
-        here.momentum.copy_from_slice(&moving.state.momentum);
+        fill_normal(rng, &mut moving.state.momentum);
         let before = moving.energy();
         let gradients = if before.is_finite() { moving.advance(step, leaps) } else { 0 };
         let change = moving.energy() - before;
@@ -193,7 +177,6 @@ impl<'a> HamiltonianChain<'a> {
         if accepted {
             here.copy_from(&moving.state);
         } else {
-            here.momentum.iter_mut().for_each(|u| *u = -*u);
             moving.state.copy_from(here);
         }
         Transition { acceptance, accepted, gradients }
