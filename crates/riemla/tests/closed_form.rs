@@ -252,20 +252,25 @@ fn the_leapfrog_is_of_second_order() {
 }
 
 /// With steps of its own choice the leapfrog takes the errors of second order off: as the tolerance falls, the
-/// error falls with the third power of the mean step. Without either of the two corrections it is the second.
+/// error falls with the third power of the mean step. Without one of the two corrections it is the second. Means over
+/// eight directions: single errors pass through 0.
 #[test]
 fn adaptive_steps_are_of_third_order() {
-    let solver = DormandPrince { rtol: 1e-13, atol: 1e-14, ..Default::default() };
+    let velocities = [0.0, 0.8, 1.6, 2.4, 3.2, 4.0, 4.8, 5.6].map(|x: f64| [1.3 * x.cos(), 1.3 * x.sin()]);
     let follow = |integrator: &Integrator| {
-        exponential_map(&BANANA, 1.0, integrator, &START, &VELOCITY, 0, Control::default()).unwrap()
+        velocities
+            .map(|v| exponential_map(&BANANA, 1.0, integrator, &START, &v, 0, Control::default()).unwrap())
     };
+    let solver = DormandPrince { rtol: 1e-13, atol: 1e-14, ..Default::default() };
     let exact = follow(&Integrator::DormandPrince(solver));
-    let ends = [3e-7, 1e-7, 3e-8, 1e-8, 3e-9, 1e-9].map(|tolerance| {
-        follow(&Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog::with_tolerance(tolerance)))
+    let found = [1e-6, 3e-7, 1e-7, 3e-8, 1e-8, 3e-9, 1e-9].map(|tolerance| {
+        let leapfrog = ConstrainedLeapfrog::with_tolerance(tolerance);
+        let found = follow(&Integrator::ConstrainedLeapfrog(leapfrog));
+        let steps: usize = found.iter().map(|found| found.counters.steps).sum();
+        let error: f64 = found.iter().zip(&exact).map(|(a, b)| distance(&a.end, &b.end)).sum();
+        (8.0 / steps as f64, error / 8.0)
     });
-    let steps = ends.each_ref().map(|end| 1.0 / end.counters.steps as f64);
-    let errors = ends.each_ref().map(|end| distance(&end.end, &exact.end));
-    check_order(&steps, &errors, 3.0, 0.4);
+    check_order(&found.map(|(step, _)| step), &found.map(|(_, error)| error), 3.0, 0.3);
 }
 
 #[test]

@@ -177,14 +177,14 @@ impl<'a> Particle<'a> {
         self.next_vv = half - 2.0 * mu * slope + mu * mu * next.gw;
         self.next_lambda = 2.0 * mu / h;
         self.lift = 0.0;
-        // q̈ at both ends: their difference, times h²/12, is the error of the trapezoidal rule. Most of it is
-        // taken off by `curve`: half is what steps were found to need.
+        // q̈ at both ends: their difference, times h²/12, is the error of the trapezoidal rule. (Most of it is
+        // taken off by `curve`; what is left is of the next order and not known.)
         let end = self.next_lambda;
         let difference: f64 = (here.g.iter().zip(&here.w))
             .zip(next.g.iter().zip(&next.w))
             .map(|((g, w), (g1, w1))| (end * g1 - lambda * g) * (end * w1 - lambda * w))
             .sum();
-        h * h * (difference.max(0.0) + (lambda - end).powi(2)).sqrt() / (24.0 * self.speed)
+        h * h * (difference.max(0.0) + (lambda - end).powi(2)).sqrt() / (12.0 * self.speed)
     }
 
     /// Takes the errors of second order off the step that `position` and `velocity` computed.
