@@ -83,7 +83,7 @@ fn counts() {
     assert!(numbers(&table, "conformal_lower").iter().all(|bound| *bound >= 0.0));
     scratch.ok("predict posterior -m lin-la-probit --data test.csv");
     scratch.ok("sample posterior -n 2 --metric fisher --name fisher");
-    let message = scratch.fails("predict posterior --data test.csv --max-error 0.1");
+    let message = scratch.fails("predict posterior -m riem-la --data test.csv --max-error 0.1");
     assert!(message.contains("one class per row"), "{message}");
     assert!(scratch.read("report.html").contains("intervals end at whole numbers"));
     // A count in training that is none.
@@ -211,7 +211,7 @@ fn a_row_of_weight_two_is_two_rows() {
         assert!((a - b).abs() < 1e-3 * b.abs().max(0.1), "{a} {b}");
     }
     // A fit has the same weights without being asked, and is refused other ones.
-    let fitted = scratch.run("fit model --data weighted.csv");
+    let fitted = scratch.run("fit model --data weighted.csv --force");
     let message = common::text(&fitted.stderr);
     assert!(fitted.status.success() && !message.contains("warning"), "{message}");
     scratch.ok("sample posterior -n 2 --strength 0.1");

@@ -141,7 +141,11 @@ fn the_rules_find_a_strength_that_meets_their_condition() {
                     let at = p.with(method, found.strength.into());
                     let draws = at.sample(3, 10, Control::default()).unwrap();
                     let ratio = at.virial_ratio(&draws.thetas()).unwrap();
-                    assert!((ratio / last.value).ln().abs() < 0.1, "{method} {ratio} {found:?}");
+                    // Long curves of other tolerances part, so that they are alike only within the error of the mean.
+                    assert!(
+                        (ratio - last.value).abs() < last.error.max(0.1 * ratio),
+                        "{method} {ratio} {found:?}"
+                    );
                 }
             }
         }
