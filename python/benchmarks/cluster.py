@@ -133,7 +133,7 @@ def on_paper(la, per_draw: float, search: float, workers: int) -> list[dict]:
                         "seconds": time_taken,
                         "efficiency": ideal / time_taken,
                         "search": scale * search,
-                        "with the search": (ideal) / (time_taken + scale * search),
+                        "with the search": ideal / (time_taken + scale * search),
                     }
                 )
     return rows
@@ -183,6 +183,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--command", default=str(ROOT / "target" / "release" / "riemla"))
     parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--build", default="release build")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     la = fitted()
@@ -192,7 +193,7 @@ def main() -> None:
     gradients = la.sample(1000, seed=SEED, strength=STRENGTH).diagnostics["gradients"]
     records, _ = la._fitted.drawer(config(la)).take(SEED, [0], 1)
     found = {
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, riemla {riemla.__version__}",
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, riemla {riemla.__version__}, {given.build}",
         "draws": given.draws,
         "weights": la.n_params,
         "per_draw": per_draw,
