@@ -1,10 +1,11 @@
-"""Makes the tables of the guide: invented measurements of invented birds, and invented houses.
+"""Makes the tables of the guide: invented measurements of invented birds, invented houses, and invented days of a clinic.
 
 Three species overlap in some measurements, one of the columns is text, and `gulls.csv` holds birds of
 another kind that no model has seen. Run: python3 make.py (standard library only).
 """
 
 import csv
+import math
 import random
 
 random.seed(20261116)
@@ -64,3 +65,27 @@ def house():
 HOUSES = ["area", "rooms", "age", "district", "price"]
 write("houses.csv", HOUSES, [house() for _ in range(220)])
 write("houses-test.csv", HOUSES, [house() for _ in range(120)])
+
+
+def poisson(rate):
+    """By multiplying uniform numbers (Knuth): the rates are small."""
+    count, product = 0, random.random()
+    while product > math.exp(-rate):
+        count, product = count + 1, product * random.random()
+    return count
+
+
+def day():
+    temperature, humidity = random.uniform(-5, 35), random.uniform(20, 95)
+    heat = max(0.0, temperature - 20) / 15
+    visits = poisson(math.exp(0.8 + 0.9 * heat + 0.004 * humidity))
+    fever = random.random() < 1 / (1 + math.exp(1.5 - 2.5 * heat))
+    cough = random.random() < 1 / (1 + math.exp(-1.5 + 0.12 * temperature))
+    # How long patients wait varies more the hotter it is.
+    wait = random.gauss(20 + 6 * heat, 1 + 6 * heat)
+    return [f"{temperature:.1f}", f"{humidity:.0f}", visits, "yes" if fever else "no", "yes" if cough else "no", f"{wait:.1f}"]
+
+
+CLINIC = ["temperature", "humidity", "visits", "fever", "cough", "wait"]
+write("clinic.csv", CLINIC, [day() for _ in range(240)])
+write("clinic-test.csv", CLINIC, [day() for _ in range(150)])

@@ -14,6 +14,7 @@ __all__ = [
     "Fitted",
     "Function",
     "Network",
+    "count_intervals",
     "read_model",
     "predict_outputs",
     "provoke_defect",
@@ -135,12 +136,14 @@ def predict_outputs(outputs: _Floats, sigma_noise: float | None) -> dict[str, An
 def provoke_defect(elsewhere: bool) -> None: ...
 def read_model(directory: _Path) -> tuple[str, _Floats, str, str]: ...
 def run_config(method: str, metric: str | None) -> str: ...
+def count_intervals(rates: _Floats, variances: _Floats, level: float) -> tuple[_Floats, _Floats]: ...
 def train(
     network: str,
     inputs: _Floats,
     labels: list[int] | None,
     values: _Floats | None,
     weights: _Floats | None,
+    likelihood: str | None,
     prior_precision: float | None,
     iterations: int,
     seed: int,

@@ -53,6 +53,14 @@ def _strength(value: Any) -> Any:
     return {_RULES[value]: {}}
 
 
+def _polish(value: Any) -> Any:
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f"polish is {value!r}, but must be 'auto' or a number of gradients")
+        return {"length": "auto"}
+    return {"length": {"gradients": whole("polish", value, 1, 1_000_000)}}
+
+
 def run_config(
     method: Any,
     *,
@@ -60,7 +68,9 @@ def run_config(
     strength: Any = None,
     tolerance: float | None = None,
     max_steps: int | None = None,
-    batch_size: int | None = None,
+    batch_size: int | str | None = None,
+    batch_design: str | None = None,
+    polish: int | str | None = None,
     methods: tuple[str, ...] = POSTERIORS + REFERENCES,
     **options: Any,
 ) -> str:
@@ -77,6 +87,7 @@ def run_config(
         "tolerance": tolerance,
         "max_steps": max_steps,
         "batch_size": batch_size,
+        "batch_design": batch_design,
     }
     given = [name for name, value in geodesic.items() if value is not None]
     if given and method not in GEODESICS:
@@ -85,9 +96,17 @@ def run_config(
         if metric == "fisher":
             raise ValueError("the Fisher metric has no strength: leave it out")
         config["strength"] = _strength(strength)
+    if polish is not None:
+        if method in REFERENCES:
+            raise ValueError(f"polish is a setting of riem-la and its relatives, not of {method}")
+        config["polish"] = _polish(polish)
     if batch_size is not None:
-        # The library keeps the frequencies of classes where there are classes.
-        config["batch"] = {"size": whole("batch_size", batch_size, 1), "stratified": False}
+        size = batch_size if batch_size == "auto" else whole("batch_size", batch_size, 1)
+        config["batch"] = {"size": size}
+        if batch_design is not None:
+            config["batch"]["design"] = str(batch_design)
+    elif batch_design is not None:
+        raise ValueError("batch_design needs a batch_size: a number of rows, or 'auto'")
     for name, value in (("tolerance", tolerance), ("max_steps", max_steps)):
         if value is None:
             continue

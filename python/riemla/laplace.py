@@ -19,12 +19,18 @@ from ._settings import one_of, positive, run_config, whole
 from ._tasks import pack
 from .draws import Draws
 from .exceptions import RiemlaWarning
-from .network import Network, targets_of, weights_of
+from .network import LIKELIHOODS, Network, targets_of, weights_of
 from .prediction import Prediction
 
 __all__ = ["Laplace", "load"]
 
 _STRUCTURES = {"full": "full", "kron": "kron", "diag": "diagonal", "diagonal": "diagonal", "lowrank": "low-rank"}
+_FAMILIES = {
+    "gaussian": "regression",
+    "gaussian-per-output": "regression",
+    "categorical": "classification",
+    "bernoulli": "classification",
+}
 _DEFAULT_DRAWS = {"nuts": 1000, "ensemble": 5}
 # Rows on which a converted network is compared with its module.
 _COMPARED = 32
@@ -38,16 +44,18 @@ class Laplace:
     model : torch.nn.Sequential or Network
         A trained model; its outputs are logits or means. What cannot be converted is named; use :func:`from_laplace`
         for such models.
-    likelihood : {"classification", "regression"}
-        What the outputs mean. A single output of a classification is the logit of class 1.
+    likelihood : {"classification", "regression", "heteroscedastic", "poisson", "multi-label"}
+        What the outputs mean. A single output of a classification is the logit of class 1. Heteroscedastic: the means
+        of all targets, then the logarithms of their variances. Poisson: logarithms of the rates of counts. Multi-label:
+        logits of labels that are 0 or 1.
     subset_of_weights : {"all", "last_layer"} or list of parameter names
         Which weights are uncertain.
     hessian_structure : {"full", "kron", "diag", "lowrank"}
         How much of the curvature is kept.
     prior_precision : float or sequence of float
         One number, or one per layer with weights.
-    sigma_noise : float
-        Standard deviation of the noise (regression).
+    sigma_noise : float or sequence of float
+        Standard deviation of the noise (regression): one, or one per output.
     curvature : {"ggn", "ef", "hessian"}
         Generalised Gauss-Newton, empirical Fisher or exact Hessian.
     rank : int
@@ -83,12 +91,12 @@ class Laplace:
         hessian_structure: str = "full",
         *,
         prior_precision: Any = 1.0,
-        sigma_noise: float = 1.0,
+        sigma_noise: Any = 1.0,
         curvature: str = "ggn",
         rank: int = 50,
         n_threads: int | None = None,
     ) -> None:
-        self.likelihood = one_of("likelihood", likelihood, ("classification", "regression"))
+        self.likelihood = one_of("likelihood", likelihood, LIKELIHOODS)
         structure = one_of("hessian_structure", hessian_structure, tuple(_STRUCTURES))
         self._structure: Any = _STRUCTURES[structure]
         if self._structure == "low-rank":
@@ -96,7 +104,7 @@ class Laplace:
         self._subset = _subset(subset_of_weights)
         self._curvature = one_of("curvature", curvature, ("ggn", "ef", "hessian"))
         self._prior = _prior(prior_precision)
-        self._sigma = positive("sigma_noise", sigma_noise)
+        self._sigma = _sigma(sigma_noise)
         self._model, self._n_threads = model, n_threads
         self._network: Network | None = model if isinstance(model, Network) else None
         self._names: dict[str, str] = {}
@@ -138,7 +146,7 @@ class Laplace:
             self._convert(x)
         network = self._require_network()
         inputs = rows("X", x, network.inputs)
-        kinds = targets_of(targets, self.likelihood == "classification", network.outputs, len(inputs))
+        kinds = targets_of(targets, self.likelihood, network.outputs, len(inputs))
         with watcher(progress) as watch:
             self._accept(
                 _core.Fitted.fit(
@@ -183,7 +191,10 @@ class Laplace:
 
     def _likelihood_json(self) -> str:
         if self.likelihood == "regression":
-            return json.dumps({"type": "gaussian", "sigma_noise": self._sigma})
+            kind = "gaussian-per-output" if isinstance(self._sigma, list) else "gaussian"
+            return json.dumps({"type": kind, "sigma_noise": self._sigma})
+        if self.likelihood != "classification":
+            return json.dumps({"type": self.likelihood})
         return json.dumps({"type": "bernoulli" if self._require_network().outputs == 1 else "categorical"})
 
     def optimize_prior_precision(
@@ -220,7 +231,7 @@ class Laplace:
             self._likelihood_json(), json.dumps(self._prior), self._config(prior, refit), self._n_threads, watch
         )
 
-    def log_marginal_likelihood(self, prior_precision: Any = None, sigma_noise: float | None = None) -> float:
+    def log_marginal_likelihood(self, prior_precision: Any = None, sigma_noise: Any = None) -> float:
         """The Laplace approximation of the log marginal likelihood.
 
         Parameters
@@ -230,7 +241,7 @@ class Laplace:
         """
         if prior_precision is not None or sigma_noise is not None:
             self._prior = self._prior if prior_precision is None else _prior(prior_precision)
-            self._sigma = self._sigma if sigma_noise is None else positive("sigma_noise", sigma_noise)
+            self._sigma = self._sigma if sigma_noise is None else _sigma(sigma_noise)
             self._accept(self._again({"fixed": self._prior}, False, None), stacklevel=2)
         found = self._require_fit().log_marginal_likelihood
         if found is None:
@@ -245,8 +256,8 @@ class Laplace:
         return self._prior
 
     @property
-    def sigma_noise(self) -> float:
-        """The standard deviation of the noise in force (regression)."""
+    def sigma_noise(self) -> Any:
+        """The standard deviation of the noise in force (regression): a float, or one per output."""
         return self._sigma
 
     @property
@@ -299,7 +310,9 @@ class Laplace:
         strength: str | float | None = None,
         tolerance: float | None = None,
         max_steps: int | None = None,
-        batch_size: int | None = None,
+        batch_size: int | str | None = None,
+        batch_design: str | None = None,
+        polish: int | str | None = None,
         seconds: float | None = None,
         store: str | os.PathLike[str] | None = None,
         name: str | None = None,
@@ -327,8 +340,17 @@ class Laplace:
             Of the metric: a rule that finds it, or a number (smaller lets draws go further).
         tolerance, max_steps : optional
             Of the integrator of geodesics.
-        batch_size : int, optional
-            Rows of a fresh random batch per geodesic, all rows if left out; of swag rows per step.
+        batch_size : int or "auto", optional
+            Rows of a fresh batch per geodesic, all rows if left out; ``"auto"``: as many as hold 90 % of the curvature
+            of the loss. Of swag rows per step.
+        batch_design : {"uniform", "leverage"}, optional
+            ``"uniform"`` (the default): all rows are drawn at random, as in the paper. ``"leverage"``: three quarters of
+            a batch (another share as ``"leverage=0.5"``) are the rows with the largest shares in the curvature, the
+            others are drawn at random and count for those left out.
+        polish : int or "auto", optional
+            Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients on all
+            rows, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
+            pilot chains no longer changes. ``draws.summary["polish"]`` and ``draws.warnings`` say whether that was enough.
         seconds : float, optional
             Stop after this time and keep what is finished.
         store : path, optional
@@ -366,6 +388,8 @@ class Laplace:
             tolerance=tolerance,
             max_steps=max_steps,
             batch_size=batch_size,
+            batch_design=batch_design,
+            polish=polish,
             **options,
         )
         count = _DEFAULT_DRAWS.get(json.loads(config)["method"], 100) if n_samples is None else n_samples
@@ -427,7 +451,7 @@ class Laplace:
         Returns
         -------
         ndarray of shape (N, C), or (mean, variance)
-            Class probabilities; or mean and variance of the function, each of shape (N, C), without the noise
+            Probabilities of classes or labels; or mean and variance of the function, each of shape (N, C), without the noise
             (as in laplace-torch; :meth:`predict` has both).
         """
         found = self._predict(x, pred_type, link_approx, n_samples, draws)
@@ -452,7 +476,8 @@ class Laplace:
         kind = one_of("pred_type", pred_type, ("nn", "glm"))
         link = one_of("link_approx", link or ("mc" if kind == "nn" else "probit"), ("probit", "mc"))
         inputs = rows("x", x, self._require_network().inputs)
-        if kind == "glm" and (link == "probit" or self.likelihood == "regression"):
+        has_closed_form = self.likelihood in ("regression", "heteroscedastic", "poisson")
+        if kind == "glm" and (link == "probit" or has_closed_form):
             return Prediction(fitted.predict_closed_form(inputs, self._n_threads))
         if kind == "glm":
             theta = self._gaussian_draws(n_samples)
@@ -463,12 +488,20 @@ class Laplace:
         return Prediction(fitted.predict(chosen.theta, chosen.is_linearized, inputs, self._n_threads))
 
     def predictive_samples(self, x: Any, *, draws: Draws | None = None) -> Floats:
-        """Outputs of every draw, of shape (S, N, C): probabilities, or values without noise."""
+        """Outputs of every draw, of shape (S, N, C): probabilities, rates, or values without noise."""
         chosen = self._require_draws(draws)
         inputs = rows("x", x, self._require_network().inputs)
         outputs = self._require_fit().outputs(chosen.theta, chosen.is_linearized, inputs, self._n_threads)
         if self.likelihood == "regression":
             return outputs
+        if self.likelihood == "heteroscedastic":
+            return outputs[..., : outputs.shape[-1] // 2]
+        if self.likelihood == "poisson":
+            rates: Floats = np.exp(outputs)
+            return rates
+        if self.likelihood == "multi-label":
+            yes: Floats = np.exp(-np.logaddexp(0.0, -outputs))
+            return yes
         if outputs.shape[-1] == 1:
             one = np.exp(-np.logaddexp(0.0, -outputs))
             return np.concatenate([1.0 - one, one], axis=-1)
@@ -512,7 +545,7 @@ class Laplace:
     def _restore(self, fitted: _core.Fitted) -> None:
         config = json.loads(fitted.config)
         likelihood = json.loads(fitted.likelihood)
-        self.likelihood = "regression" if likelihood["type"] == "gaussian" else "classification"
+        self.likelihood = _FAMILIES.get(likelihood["type"], likelihood["type"])
         self._structure, self._subset, self._curvature = config["structure"], config["subset"], config["curvature"]
         self._prior = json.loads(fitted.prior_precision)
         self._sigma = likelihood.get("sigma_noise", 1.0)
@@ -593,6 +626,13 @@ def _subset(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return {"parameters": [str(name) for name in value]}
     return one_of("subset_of_weights", value, ("all", "last-layer"))
+
+
+def _sigma(sigma_noise: Any) -> Any:
+    """One standard deviation, or a list of one per output."""
+    if np.ndim(sigma_noise) == 0:
+        return positive("sigma_noise", sigma_noise)
+    return [positive("sigma_noise", sigma) for sigma in floats("sigma_noise", sigma_noise, ndim=1)]
 
 
 def _prior(value: Any) -> Any:

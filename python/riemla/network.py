@@ -19,6 +19,10 @@ __all__ = ["Network"]
 ACTIVATIONS = ("tanh", "sigmoid", "softplus", "gelu", "gelu-tanh", "silu", "elu", "relu", "leaky-relu")
 
 
+#: What the outputs of a network can mean.
+LIKELIHOODS = ("classification", "regression", "heteroscedastic", "poisson", "multi-label")
+
+
 class Network:
     """A network, described by its layers, with its weights.
 
@@ -138,6 +142,7 @@ class Network:
         y: Any,
         likelihood: str = "classification",
         *,
+        noise_per_output: bool = False,
         sample_weight: Any = None,
         prior_precision: float | None = None,
         iterations: int = 2000,
@@ -154,9 +159,11 @@ class Network:
         X : array of shape (N, D)
             Inputs.
         y : array of shape (N,) or (N, C)
-            Labels counted from 0, or real targets.
-        likelihood : {"classification", "regression"}
-            What the outputs mean.
+            Labels counted from 0, real targets, counts, or labels that are 0 or 1.
+        likelihood : {"classification", "regression", "heteroscedastic", "poisson", "multi-label"}
+            What the outputs mean, as in :class:`Laplace`.
+        noise_per_output : bool
+            A noise of its own for every output (regression).
         sample_weight : array of shape (N,), optional
             How often each row counts; a row of weight 2 is two equal rows.
         prior_precision : float, optional
@@ -169,11 +176,16 @@ class Network:
         Returns
         -------
         dict
-            ``prior_precision``, ``sigma_noise`` (regression), ``loss``, ``gradient_norm``, ``notes``, …
+            ``prior_precision``, ``sigma_noise`` (regression; a list if every output has its own), ``loss``, ``gradient_norm``, ``notes``, …
         """
-        classes = one_of("likelihood", likelihood, ("classification", "regression")) == "classification"
+        family = one_of("likelihood", likelihood, LIKELIHOODS)
+        name = None if family in ("classification", "regression") else family
+        if noise_per_output:
+            if family != "regression":
+                raise ValueError("noise_per_output is for regression, where the noise is not an output or a rate")
+            name = "gaussian-per-output"
         x = rows("X", X, self.inputs)
-        targets = targets_of(y, classes, self.outputs, len(x))
+        targets = targets_of(y, family, self.outputs, len(x))
         precision = None if prior_precision is None else positive("prior_precision", prior_precision)
         with watcher(progress) as watch:
             found = _core.train(
@@ -181,6 +193,7 @@ class Network:
                 x,
                 *targets,
                 weights_of(sample_weight),
+                None if name is None else json.dumps(name),
                 precision,
                 whole("iterations", iterations, 1),
                 whole("seed", seed),
@@ -190,7 +203,7 @@ class Network:
         self.theta = found.pop("theta")
         likelihood_found = json.loads(found.pop("likelihood"))
         found["prior_precision"] = json.loads(found["prior_precision"])
-        if not classes:
+        if "sigma_noise" in likelihood_found:
             found["sigma_noise"] = likelihood_found["sigma_noise"]
         return found
 
@@ -202,9 +215,9 @@ class Network:
         return f"<Network: {self.inputs} inputs, {' → '.join(kinds)}, {self.outputs} outputs, {self.dim} weights>"
 
 
-def targets_of(y: Any, classes: bool, outputs: int, count: int) -> tuple[list[int] | None, Floats | None]:
+def targets_of(y: Any, likelihood: str, outputs: int, count: int) -> tuple[list[int] | None, Floats | None]:
     """Labels or values of ``count`` rows."""
-    if classes:
+    if likelihood == "classification":
         found = labels("y", y)
         if len(found) != count:
             raise ValueError(f"y: expected {count} labels (one per row of X), got {len(found)}")
@@ -212,8 +225,9 @@ def targets_of(y: Any, classes: bool, outputs: int, count: int) -> tuple[list[in
     values = floats("y", y)
     if values.ndim == 1:
         values = values.reshape(-1, 1)
-    if values.shape != (count, outputs):
-        raise ValueError(f"y: expected shape ({count}, {outputs}), got {np.shape(y)}")
+    width = outputs // 2 if likelihood == "heteroscedastic" else outputs
+    if values.shape != (count, width):
+        raise ValueError(f"y: expected shape ({count}, {width}), got {np.shape(y)}")
     return None, np.ascontiguousarray(values)
 
 

@@ -83,6 +83,7 @@ class Posterior:
         strength: str | float | None = None,
         tolerance: float | None = None,
         max_steps: int | None = None,
+        polish: int | str | None = None,
         seconds: float | None = None,
         store: str | os.PathLike[str] | None = None,
         executor: Any = None,
@@ -106,6 +107,10 @@ class Posterior:
             Of the metric: a rule that finds it, or a number (smaller lets draws go further).
         tolerance, max_steps : optional
             Of the integrator of geodesics; 1e-5 and 100000.
+        polish : int or "auto", optional
+            Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients of the
+            function, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
+            pilot chains no longer changes. ``draws.summary["polish"]`` and ``draws.warnings`` say whether that was enough.
         seconds : float, optional
             Stop after this time and keep what is finished.
         store : path, optional
@@ -133,7 +138,13 @@ class Posterior:
         if workers of the executor died; the same call takes the draws that are missing.
         """
         config = run_config(
-            method, metric=metric, strength=strength, tolerance=tolerance, max_steps=max_steps, methods=_METHODS
+            method,
+            metric=metric,
+            strength=strength,
+            tolerance=tolerance,
+            max_steps=max_steps,
+            polish=polish,
+            methods=_METHODS,
         )
         found = self._sampling(
             self._core,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _core
 from ._arrays import Floats
 
 __all__ = ["Prediction"]
@@ -19,12 +20,12 @@ class Prediction:
     Attributes
     ----------
     probabilities : ndarray of shape (N, C), or None
-        Class probabilities; None in regression.
+        Probabilities of classes, or that labels are 1; None for numbers and counts.
     mean : ndarray of shape (N, C), or None
-        Means; None in classification.
+        Means, of counts their rates; None for classes and labels.
     total, aleatoric, epistemic : ndarray
         Uncertainty and its two parts: noise of the data, and unknown weights, which more data would remove. Entropies
-        in nats, one per row (classification; the parts are None in closed form), or variances, one per output.
+        in nats, one per row (of labels, one per label; the parts are None in closed form), or variances, one per target.
     """
 
     def __init__(self, found: Mapping[str, Any]) -> None:
@@ -33,21 +34,28 @@ class Prediction:
         self.total: Floats = found["total"]
         self.aleatoric: Floats | None = found["aleatoric"]
         self.epistemic: Floats | None = found["epistemic"]
+        self._counts = bool(found.get("counts", False))
 
     @property
     def std(self) -> Floats:
-        """Standard deviation of a new observation, noise included (regression)."""
+        """Standard deviation of a new observation, noise included (numbers and counts)."""
         if self.mean is None:
             raise AttributeError("classes have no standard deviation: use total, aleatoric and epistemic")
         std: Floats = np.sqrt(self.total)
         return std
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Lower and upper ends of intervals that hold a new observation with probability ``level`` (regression)."""
+        """Lower and upper ends of intervals that hold a new observation with probability ``level`` (numbers and counts).
+
+        Those of counts are whole numbers: quantiles of a Poisson variable whose rate is gamma distributed with the mean and
+        variance of the draws.
+        """
         if not 0 < level < 1:
             raise ValueError(f"level is {level}, but must be above 0 and below 1")
         if self.mean is None:
             raise AttributeError("classes have no intervals: use probabilities")
+        if self._counts and self.epistemic is not None:
+            return _core.count_intervals(self.mean, self.epistemic, level)
         width = NormalDist().inv_cdf(0.5 + level / 2) * self.std
         return self.mean - width, self.mean + width
 

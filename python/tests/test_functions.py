@@ -41,6 +41,22 @@ def test_gaussian_draws_have_the_moments_of_the_gaussian():
         assert np.abs(theta.var(axis=0) * SCALES - 1).max() < 0.15
 
 
+def test_polished_draws_come_closer_to_the_density(tmp_path):
+    posterior = riemla.from_function(banana, np.zeros(2), [1.0, 16.0])
+    draws = posterior.sample(300, method="la", seed=1, polish=400)
+    # Exact draws: x normal, y of mean 1; the mean of 300 has a standard error of √(2 + 1/16)/√300 = 0.083.
+    assert draws.theta[:, 1].mean() == pytest.approx(1.0, abs=4 * 0.083)
+    assert draws.summary["polish"]["draws"] == 300 and draws.summary["polish"]["acceptance"] > 0.4
+    assert (draws.diagnostics["polish_gradients"] > 200).all()
+    again = posterior.sample(20, method="la", seed=1, polish=400, n_threads=1)
+    assert (again.theta == draws.theta[:20]).all()
+    posterior.sample(5, method="la", seed=1, polish="auto", store=tmp_path)
+    assert json.loads((tmp_path / "polish.json").read_text())["settled"] is not None
+    for wrong in (0, "many", -3):
+        with pytest.raises(ValueError, match="polish"):
+            posterior.sample(5, polish=wrong)
+
+
 def test_the_hessian_by_differences_is_the_precision():
     found = riemla.from_function(gaussian, np.zeros(3))
     assert found.log_det_precision == pytest.approx(np.log(SCALES).sum(), abs=1e-7)

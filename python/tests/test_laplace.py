@@ -103,7 +103,15 @@ def test_batches_structures_and_metrics(moons, trained_moons):
         draws = la.fit(*moons).sample(5, seed=1)
         assert np.isfinite(draws.theta).all()
     la = riemla.Laplace(trained_moons, "classification", prior_precision=0.3).fit(*moons)
-    assert la.sample(5, batch_size=30).config["batch"] == {"size": 30, "stratified": True}
+    assert la.sample(5, batch_size=30).config["batch"] == {"size": 30, "design": "stratified"}
+    leverage = la.sample(5, batch_size=30, batch_design="leverage")
+    assert leverage.config["batch"] == {"size": 30, "design": "leverage=0.75"}
+    auto = la.sample(5, batch_size="auto", batch_design="leverage=0.5")
+    assert auto.config["batch"] == {"size": "auto", "design": "leverage=0.5"}
+    with pytest.raises(ValueError, match="batch_design needs a batch_size"):
+        la.sample(5, batch_design="uniform")
+    with pytest.raises(ValueError, match="uniform, stratified, leverage or leverage=SHARE"):
+        la.sample(5, batch_size=30, batch_design="random")
     assert la.sample(5, metric="loss", strength=1.0).summary["strength"] == 1.0
     assert la.sample(5, metric="fisher").config["metric"] == "fisher"
     named = riemla.Laplace(trained_moons, "classification", ["2.bias"], prior_precision=0.3).fit(*moons)

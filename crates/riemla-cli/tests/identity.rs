@@ -94,6 +94,15 @@ fn draws_with_other_settings_are_refused_with_what_changed() {
         let message = scratch.fails(&format!("sample posterior -n 3 {options}"));
         assert!(message.contains(part) && message.contains("--name"), "{options}: {message}");
     }
+    scratch.ok("sample posterior -n 2 --strength 0.2 --batch 20 --batch-design leverage");
+    for (options, part) in [
+        ("--batch 20 --batch-design uniform", "config.batch.design was \"leverage=0.75\""),
+        ("--batch 20 --batch-design leverage=0.5", "config.batch.design was \"leverage=0.75\""),
+        ("--batch auto --batch-design leverage", "config.batch.size was 20, but is \"auto\" now"),
+    ] {
+        let message = scratch.fails(&format!("sample posterior -n 2 --strength 0.2 {options}"));
+        assert!(message.contains(part) && message.contains("--name"), "{options}: {message}");
+    }
     // Without its log a set goes on, and is not mistaken for another one either.
     let set = "posterior/samples/riem-la";
     let whole = scratch.bytes(&format!("{set}/samples.safetensors"));

@@ -126,6 +126,16 @@ fn images_with_a_network_from_a_file() {
     scratch.ok(&format!("train {data} --network cnn.toml --out model"));
     scratch.ok(&format!("fit model {data} --structure kron"));
     scratch.ok("sample posterior -n 4 --batch 20");
+    let auto = scratch
+        .riemla("sample posterior -n 2 --batch auto --strength 0.1 --name auto")
+        .output()
+        .expect("runs");
+    assert!(
+        text(&auto.stderr).contains("rows per batch: ") && text(&auto.stderr).contains(" of "),
+        "{auto:?}"
+    );
+    let message = scratch.fails("sample posterior --batch 20 --batch-design random");
+    assert!(message.contains("uniform, stratified, leverage or leverage=SHARE"), "{message}");
     // The same from the files, for a posterior without its data.
     scratch.ok(&format!("fit model {data} --structure kron --without-data --out bare"));
     scratch.ok(&format!("sample bare -n 4 --batch 20 {data}"));

@@ -13,6 +13,7 @@ pub mod identity;
 pub mod idx;
 pub mod json;
 mod locks;
+pub mod members;
 pub mod model;
 pub mod onnx;
 mod open;

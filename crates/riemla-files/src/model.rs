@@ -198,14 +198,25 @@ impl Model {
         if encoding.width() != network.inputs() {
             return Err(shape("inputs of the encoding", network.inputs(), encoding.width()));
         }
-        match (encoding.classes(), self.likelihood.classes(network.outputs())) {
+        let (kind, outputs) = (self.likelihood.kind(), network.outputs());
+        if encoding.target.kind() != kind {
+            return Err(Error::content(file)(riemla::Error::Unsupported(
+                "classes need a categorical or bernoulli likelihood, numbers a gaussian or heteroscedastic one, counts \
+                 poisson, labels multi-label"
+                    .into(),
+            )));
+        }
+        match (encoding.classes(), self.likelihood.classes(outputs)) {
             (Some(classes), Some(expected)) if classes.len() != expected => {
                 Err(shape("classes of the encoding", expected, classes.len()))
             }
-            (Some(_), Some(_)) | (None, None) => Ok(()),
-            _ => Err(Error::content(file)(riemla::Error::Unsupported(
-                "classes need a categorical or bernoulli likelihood, numbers a gaussian one".into(),
-            ))),
+            (None, None) => {
+                let (expected, found) =
+                    (self.likelihood.targets_per_sample(outputs), encoding.target_columns().len());
+                let fits = expected == found;
+                fits.then_some(()).ok_or_else(|| shape("target columns of the encoding", expected, found))
+            }
+            _ => Ok(()),
         }
     }
 }

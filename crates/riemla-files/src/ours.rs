@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::atomic::TEMPORARY_PREFIX;
 use crate::data::DATA_FILE;
+use crate::members::{MEMBERS_FILE, is_member};
 use crate::model::{MODEL_FILE, WEIGHTS_FILE};
 use crate::posterior::{POSTERIOR_FILE, TENSORS_FILE};
 use crate::samples::{SAMPLES_FILE, SAMPLES_LINES_FILE, SAMPLES_TENSORS_FILE, Shard, shard_logs};
@@ -21,6 +22,8 @@ pub const LOG_FILE: &str = "draws.log";
 pub const STRENGTH_FILE: &str = "calibration.json";
 /// The finished trials of a search for the strength, during the search.
 pub const TRIALS_FILE: &str = "calibration.trials.json";
+/// Step size and length of the chains that polish draws.
+pub const POLISH_FILE: &str = "polish.json";
 /// The table with a line about each draw.
 pub const DIAGNOSTICS_FILE: &str = "diagnostics.csv";
 /// What is known about all draws of a set, for reports.
@@ -30,13 +33,14 @@ pub const CHAINS_FILE: &str = "chains.json";
 
 const MODEL: [&str; 2] = [MODEL_FILE, WEIGHTS_FILE];
 const POSTERIOR: [&str; 3] = [POSTERIOR_FILE, TENSORS_FILE, DATA_FILE];
-const SET: [&str; 9] = [
+const SET: [&str; 10] = [
     SAMPLES_FILE,
     SAMPLES_LINES_FILE,
     SAMPLES_TENSORS_FILE,
     LOG_FILE,
     STRENGTH_FILE,
     TRIALS_FILE,
+    POLISH_FILE,
     DIAGNOSTICS_FILE,
     CHAINS_FILE,
     SUMMARY_FILE,
@@ -57,9 +61,12 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Looks at a directory. Nothing in it counts as ours unless its `model.json` names riemla as its
-    /// writer; links never do.
+    /// Looks at a directory. Nothing in it counts as ours unless its `model.json` or `members.json` names riemla as
+    /// its writer; links never do.
     pub(crate) fn of(directory: &Path) -> io::Result<Self> {
+        if is_described(&directory.join(MEMBERS_FILE)) {
+            return Self::of_members(directory);
+        }
         let mut found = Self::default();
         let ours = is_described(&directory.join(MODEL_FILE));
         let posterior = ours && is_described(&directory.join(POSTERIOR_FILE));
@@ -71,6 +78,25 @@ impl Contents {
                 found.sets(&entry.path())?;
             } else {
                 found.file(&entry, name.clone(), known(&name))?;
+            }
+        }
+        found.foreign.sort();
+        Ok(found)
+    }
+
+    /// Looks at a directory of members.
+    fn of_members(directory: &Path) -> io::Result<Self> {
+        let mut found = Self::default();
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_member(&name) && entry.file_type()?.is_dir() {
+                let member = Self::of(&entry.path())?;
+                found.ours.extend(member.ours);
+                found.ours.push(entry.path());
+                found.foreign.extend(member.foreign.into_iter().map(|file| format!("{name}/{file}")));
+            } else {
+                found.file(&entry, name.clone(), name == MEMBERS_FILE)?;
             }
         }
         found.foreign.sort();
@@ -133,10 +159,11 @@ pub fn check_set(directory: &Path) -> Result<()> {
     }
 }
 
-/// The file whose lock stands for a whole model or posterior directory.
+/// The file whose lock stands for a whole model or posterior directory, or one of members.
 pub(crate) fn lock_file(directory: &Path) -> PathBuf {
-    let posterior = directory.join(POSTERIOR_FILE);
-    if posterior.is_file() { posterior } else { directory.join(MODEL_FILE) }
+    let candidates = [MEMBERS_FILE, POSTERIOR_FILE, MODEL_FILE].map(|name| directory.join(name));
+    let there = candidates.iter().find(|path| path.is_file());
+    there.unwrap_or(&candidates[2]).clone()
 }
 
 /// Whether this is a description in JSON that riemla wrote: a file with `format_version` and

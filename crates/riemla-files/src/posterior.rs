@@ -90,7 +90,12 @@ impl SavedPosterior {
 
     /// As [`SavedPosterior::write`], to a place that was claimed before.
     pub fn write_to(&self, output: &OutputDirectory) -> Result<()> {
-        let file = name(output.path());
+        output.write(|temporary| self.write_into(temporary))
+    }
+
+    /// Writes the files into a directory that is there; the description last.
+    pub(crate) fn write_into(&self, directory: &Path) -> Result<()> {
+        let file = name(directory);
         let network = network(&file, &self.model.network)?;
         let parts = self.laplace.gaussian.precision().parts().ok_or_else(|| {
             let message = "this precision cannot be saved".to_string();
@@ -118,14 +123,12 @@ impl SavedPosterior {
         for NamedArray { name, dims, values } in &parts.arrays {
             tensors.push(TensorRef::new(format!("precision.{name}"), dims.clone(), values));
         }
-        output.write(|temporary| {
-            self.model.write_into(temporary)?;
-            write_tensors(&temporary.join(TENSORS_FILE), &tensors)?;
-            if let Some(data) = &self.data {
-                data.write(&temporary.join(DATA_FILE))?;
-            }
-            write_json(&temporary.join(POSTERIOR_FILE), &json)
-        })
+        self.model.write_into(directory)?;
+        write_tensors(&directory.join(TENSORS_FILE), &tensors)?;
+        if let Some(data) = &self.data {
+            data.write(&directory.join(DATA_FILE))?;
+        }
+        write_json(&directory.join(POSTERIOR_FILE), &json)
     }
 
     /// Reads and checks a posterior directory.

@@ -61,7 +61,7 @@ fn integer_classes_sort_by_value_and_real_targets_decode() {
     let options = EncodingOptions { target: Some("x".into()), ..EncodingOptions::new(Task::Regression) };
     let encoding = fit("x,y\n10,1\n30,2\n", &options).unwrap().0;
     assert_eq!(encoding.target, Target::Value { column: "x".into(), mean: 20.0, std: 10.0 });
-    assert_eq!(encoding.target_scale().unwrap().decode(-1.0), 10.0);
+    assert_eq!(encoding.target_scales()[0].decode(-1.0), 10.0);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use riemla::data::Dataset;
 use riemla::data::toy::two_moons;
 use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
-use riemla::posterior::{BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
+use riemla::posterior::{BatchDesign, BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
 use riemla_files::samples::{read_samples, write_samples};
 use riemla_files::{Digest, Error, Existing, FittedTo, Origin, RunInfo, SampleStore, SavedPosterior};
 
@@ -25,7 +25,7 @@ fn a_log_and_a_set_name_everything_that_has_changed() {
     let data = |data: FittedTo| of(Origin { data: Some(data), ..origin() });
     let paper = PosteriorConfig::paper(Method::RiemLa);
     let config = |config: PosteriorConfig| RunInfo { config: config.into(), ..run() };
-    let batch = Some(BatchPlan { size: 8, stratified: true });
+    let batch = Some(BatchPlan { size: 8.into(), design: BatchDesign::leverage() });
     let cases = [
         (RunInfo { seed: 6, ..run() }, "seed was 5, but is 6 now"),
         (

@@ -13,7 +13,7 @@ use riemla::objective::{Likelihood, PriorPrecision};
 use riemla::posterior::{Method, NetworkOutputs, Outputs as _};
 use riemla::predict::Predictor;
 use riemla_files::samples::read_samples;
-use riemla_files::{Encoding, Existing, Model, SavedPosterior, TrainingData};
+use riemla_files::{Existing, Model, SavedPosterior, TrainingData};
 use riemla_workflow::workflow::predictor::{decoded, in_pieces};
 use riemla_workflow::workflow::{self, DrawTable, SAMPLES_DIRECTORY, memory};
 
@@ -269,7 +269,7 @@ impl Fitted {
             in_pieces(&inputs, predictor.input_len(), |rows| predictor.predict(&thetas, rows))
                 .map_err(library)
         })?;
-        dictionary(py, decoded(prediction, self.scale()))
+        dictionary(py, decoded(prediction, &self.scales()))
     }
 
     /// Prediction of the linearised network in closed form.
@@ -286,7 +286,7 @@ impl Fitted {
             in_pieces(&inputs, predictor.input_len(), |rows| predictor.predict_closed_form(rows))
                 .map_err(library)
         })?;
-        dictionary(py, decoded(prediction, self.scale()))
+        dictionary(py, decoded(prediction, &self.scales()))
     }
 
     /// Mean and variance of the linearised outputs, rows × outputs.
@@ -366,8 +366,8 @@ impl Fitted {
         rows(inputs, self.saved.model.network.input.len())
     }
 
-    fn scale(&self) -> Option<riemla_files::encoding::Scale> {
-        self.saved.model.encoding.as_ref().and_then(Encoding::target_scale)
+    fn scales(&self) -> Vec<riemla_files::encoding::Scale> {
+        riemla_workflow::workflow::predictor::scales(&self.saved.model)
     }
 
     fn outputs_of(&self) -> PyResult<Arc<NetworkOutputs>> {

@@ -195,6 +195,12 @@ impl<'a> Remembering<'a> {
         Self { callable, base, direction, point, gradient: zeros, known: false }
     }
 
+    fn move_to(&mut self, t: f64) {
+        for ((point, base), direction) in self.point.iter_mut().zip(&self.base).zip(&self.direction) {
+            *point = base + t * direction;
+        }
+    }
+
     fn evaluate(&mut self) -> f64 {
         self.known = !matches!(self.callable.call, Call::Python { value: Some(_), .. });
         match self.known {
@@ -216,9 +222,7 @@ impl Probe for Remembering<'_> {
     }
 
     fn value_on_line(&mut self, t: f64) -> f64 {
-        for ((point, base), direction) in self.point.iter_mut().zip(&self.base).zip(&self.direction) {
-            *point = base + t * direction;
-        }
+        self.move_to(t);
         self.evaluate()
     }
 
@@ -228,5 +232,13 @@ impl Probe for Remembering<'_> {
             self.known = true;
         }
         gradient.copy_from_slice(&self.gradient);
+    }
+
+    fn value_and_gradient_on_line(&mut self, t: f64, gradient: &mut [f64]) -> f64 {
+        self.move_to(t);
+        let value = self.callable.value_and_gradient(&self.point, &mut self.gradient);
+        self.known = true;
+        gradient.copy_from_slice(&self.gradient);
+        value
     }
 }

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use numpy::PyUntypedArrayMethods as _;
+use numpy::{PyArrayDyn, PyUntypedArrayMethods as _};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use riemla::objective::Likelihood;
-use riemla::predict::Prediction;
+use riemla::predict::{Prediction, RegressionPrediction};
+use riemla::score::count_interval;
 
 use crate::arrays::{Numbers, contiguous, flat, row_major, shape_error, shaped};
 use crate::run::{Caller, run};
@@ -34,7 +35,7 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// Class probabilities with entropies, or means with variances.
+/// Probabilities of classes or labels with entropies, or means (of counts, rates) with variances.
 pub fn dictionary(py: Python<'_>, prediction: Prediction) -> PyResult<Bound<'_, PyDict>> {
     let result = PyDict::new(py);
     match prediction {
@@ -45,15 +46,47 @@ pub fn dictionary(py: Python<'_>, prediction: Prediction) -> PyResult<Bound<'_, 
             result.set_item("aleatoric", p.aleatoric.map(|values| flat(py, values)))?;
             result.set_item("epistemic", p.epistemic.map(|values| flat(py, values)))?;
         }
-        Prediction::Values(p) => {
-            let shape = [p.mean.len() / p.outputs.max(1), p.outputs];
-            result.set_item("total", shaped(py, p.variance(), &shape)?)?;
-            result.set_item("mean", shaped(py, p.mean, &shape)?)?;
-            result.set_item("aleatoric", shaped(py, p.aleatoric_variance, &shape)?)?;
-            result.set_item("epistemic", shaped(py, p.epistemic_variance, &shape)?)?;
+        Prediction::Labels(p) => {
+            let shape = [p.probabilities.len() / p.labels.max(1), p.labels];
+            let array = |values| shaped(py, values, &shape);
+            result.set_item("probabilities", array(p.probabilities)?)?;
+            result.set_item("total", array(p.entropy)?)?;
+            result.set_item("aleatoric", p.aleatoric.map(array).transpose()?)?;
+            result.set_item("epistemic", p.epistemic.map(array).transpose()?)?;
         }
+        Prediction::Counts(p) => {
+            result.set_item("counts", true)?;
+            values(py, &result, p)?;
+        }
+        Prediction::Values(p) => values(py, &result, p)?,
     }
     Ok(result)
+}
+
+fn values(py: Python<'_>, result: &Bound<'_, PyDict>, p: RegressionPrediction) -> PyResult<()> {
+    let shape = [p.mean.len() / p.outputs.max(1), p.outputs];
+    result.set_item("total", shaped(py, p.variance(), &shape)?)?;
+    result.set_item("mean", shaped(py, p.mean, &shape)?)?;
+    result.set_item("aleatoric", shaped(py, p.aleatoric_variance, &shape)?)?;
+    result.set_item("epistemic", shaped(py, p.epistemic_variance, &shape)?)
+}
+
+/// Central intervals of counts whose rates have these means and variances.
+#[pyfunction]
+#[pyo3(signature = (rates, variances, level))]
+#[allow(clippy::type_complexity)] // a tuple of arrays in Python
+pub fn count_intervals<'py>(
+    py: Python<'py>,
+    rates: Numbers<'_>,
+    variances: Numbers<'_>,
+    level: f64,
+) -> PyResult<(Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>)> {
+    if rates.shape() != variances.shape() {
+        return Err(shape_error("variances", &format!("{:?}", rates.shape()), variances.shape()));
+    }
+    let pairs = row_major(&rates).into_iter().zip(row_major(&variances));
+    let (lower, upper) = pairs.map(|(rate, variance)| count_interval(level, rate, variance)).unzip();
+    Ok((shaped(py, lower, rates.shape())?, shaped(py, upper, rates.shape())?))
 }
 
 /// The average over outputs of draws (draws × rows × outputs): logits, or means with noise of the given deviation.

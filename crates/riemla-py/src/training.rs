@@ -9,6 +9,7 @@ use riemla::data::Dataset;
 use riemla::nn::NetworkSpec;
 use riemla::objective::PriorPrecision;
 use riemla_files::{Task, TrainingData};
+use riemla_workflow::likelihood::LikelihoodName;
 use riemla_workflow::workflow::{self, NetworkChoice, Prepared, TrainConfig};
 
 use crate::arrays::{Numbers, flat, matrix, shape_error};
@@ -18,7 +19,7 @@ use crate::settings;
 
 /// Trains; prior precision (unless it is given) and noise are those of the largest marginal likelihood.
 #[pyfunction]
-#[pyo3(signature = (network, inputs, labels, values, weights, prior_precision, iterations, seed, threads, watcher))]
+#[pyo3(signature = (network, inputs, labels, values, weights, likelihood, prior_precision, iterations, seed, threads, watcher))]
 #[allow(clippy::too_many_arguments)] // named arguments in Python
 pub fn train<'py>(
     py: Python<'py>,
@@ -27,6 +28,7 @@ pub fn train<'py>(
     labels: Option<Vec<i64>>,
     values: Option<Numbers<'_>>,
     weights: Option<Numbers<'_>>,
+    likelihood: Option<&str>,
     prior_precision: Option<f64>,
     iterations: usize,
     seed: u64,
@@ -35,9 +37,13 @@ pub fn train<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let network: NetworkSpec = settings::read("network", network)?;
     let data = dataset(&inputs, labels, values, weights)?;
-    let task = if data.labels().is_some() { Task::Classification } else { Task::Regression };
+    let likelihood: Option<LikelihoodName> =
+        likelihood.map(|name| settings::read("likelihood", name)).transpose()?;
+    let usual = if data.labels().is_some() { Task::Classification } else { Task::Regression };
+    let task = likelihood.map_or(usual, LikelihoodName::task);
     let config = TrainConfig {
         network: NetworkChoice::Given(network),
+        likelihood,
         prior: prior_precision
             .map_or(PriorChoice::Optimize, |precision| PriorChoice::Fixed(PriorPrecision::Scalar(precision))),
         baselines: false,

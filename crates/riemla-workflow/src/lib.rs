@@ -1,8 +1,10 @@
 //! What the commands of riemla do, without arguments and terminal: for the command, for Python, and for programs.
 
 pub mod demo;
+pub mod likelihood;
 pub mod method;
 pub mod plot;
+pub mod polish;
 pub mod report;
 pub mod scores;
 pub mod setting;

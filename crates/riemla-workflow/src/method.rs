@@ -34,6 +34,8 @@ pub enum MethodName {
     LinRiemLaBatches,
     /// Markov chains.
     Nuts,
+    /// Microcanonical Langevin chains, which are not corrected.
+    Mclmc,
     /// Moments of stochastic gradient descent.
     Swag,
     /// Several trainings.
@@ -42,7 +44,7 @@ pub enum MethodName {
 
 impl MethodName {
     /// All, in the order of tables.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Constant,
         Self::Map,
         Self::MapTemperature,
@@ -54,6 +56,7 @@ impl MethodName {
         Self::LinRiemLa,
         Self::LinRiemLaBatches,
         Self::Nuts,
+        Self::Mclmc,
         Self::Swag,
         Self::Ensemble,
     ];
@@ -77,6 +80,7 @@ impl MethodName {
             Self::LinRiemLa => "lin-riem-la",
             Self::LinRiemLaBatches => "lin-riem-la-batches",
             Self::Nuts => "nuts",
+            Self::Mclmc => "mclmc",
             Self::Swag => "swag",
             Self::Ensemble => "ensemble",
         }
@@ -94,6 +98,7 @@ impl MethodName {
             | Self::MapTemperature
             | Self::LinLaProbit
             | Self::Nuts
+            | Self::Mclmc
             | Self::Swag
             | Self::Ensemble => None,
         }
@@ -137,6 +142,7 @@ impl From<&RunConfig> for MethodName {
         let posterior = match config {
             RunConfig::Posterior(config) => config,
             RunConfig::Reference(riemla::reference::Reference::Nuts(_)) => return Self::Nuts,
+            RunConfig::Reference(riemla::reference::Reference::Mclmc(_)) => return Self::Mclmc,
             RunConfig::Reference(riemla::reference::Reference::Swag(_)) => return Self::Swag,
             RunConfig::Reference(riemla::reference::Reference::Ensemble(_)) => return Self::Ensemble,
         };
@@ -167,7 +173,7 @@ impl FromStr for MethodName {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use riemla::posterior::{BatchPlan, PosteriorConfig};
+    use riemla::posterior::{BatchDesign, BatchPlan, PosteriorConfig};
     use riemla::reference::Reference;
 
     #[test]
@@ -186,7 +192,7 @@ mod tests {
             let config = RunConfig::from(Reference::named(name).expect("a method"));
             assert_eq!(MethodName::from(&config).name(), name);
         }
-        let batch = Some(BatchPlan { size: 5, stratified: false });
+        let batch = Some(BatchPlan { size: 5.into(), design: BatchDesign::Uniform });
         let config = PosteriorConfig { batch, ..PosteriorConfig::new(Method::LinRiemLa) };
         assert_eq!(MethodName::from(&config.into()), MethodName::LinRiemLaBatches);
         assert!(MethodName::leading("mine").is_none());

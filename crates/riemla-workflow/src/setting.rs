@@ -8,10 +8,16 @@ use riemla::ode::DormandPrince;
 use riemla::posterior::{Method, MetricChoice, PosteriorConfig, Statistic, Strength, Unfinished};
 use serde::{Deserialize, Serialize};
 
-use crate::method::MethodName;
+use polish_name::PolishName;
+
+mod entry;
+mod polish_name;
+
+pub use entry::Entry;
 
 /// A named configuration. In files and on the command line it is its name: `calibrated`, `a=0.1`,
-/// `loss-rise`, `preconditioned virial`, `fisher`. In the order of tables.
+/// `loss-rise`, `preconditioned virial`, `fisher`; with `polish=100` or `polish=auto` after it the draws are polished.
+/// In the order of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Setting {
@@ -19,13 +25,15 @@ pub struct Setting {
     kind: usize,
     /// The bits of its number, which is not negative, so that they have its order.
     number: u64,
+    /// How draws are polished, if they are.
+    polish: Option<PolishName>,
 }
 
 /// The configuration of a method with a number, where the name has one.
 type Configure = fn(Method, f64) -> PosteriorConfig;
 
 /// Names, and the configurations they stand for; a name that ends in `=` is followed by a number.
-const KINDS: [(&str, Configure); 18] = [
+const KINDS: [(&str, Configure); 19] = [
     // For the methods without geodesics: the setting does not matter.
     ("any", |m, _| PosteriorConfig::paper(m)),
     // As the authors' code: Dormand-Prince, rtol 1e-6, atol 1e-3, strength 1, whatever comes out.
@@ -53,6 +61,8 @@ const KINDS: [(&str, Configure); 18] = [
     ("fisher", |m, _| PosteriorConfig::fisher(m)),
     // The learning rate of SWAG, which is no posterior.
     ("rate=", |m, _| PosteriorConfig::paper(m)),
+    // The step size of microcanonical chains, which are none either.
+    ("step=", |m, _| PosteriorConfig::paper(m)),
 ];
 
 fn published(method: Method) -> PosteriorConfig {
@@ -74,19 +84,24 @@ fn virial_median() -> Strength {
 }
 
 const KNOWN: &str = "a setting is a preset (paper, converged, calibrated), a strength (a=0.1), a rule \
-(virial, virial-median, loss-rise, typical, held-out), \"preconditioned\" before a strength or a rule, or fisher";
+(virial, virial-median, loss-rise, typical, held-out), \"preconditioned\" before a strength or a rule, or fisher; \
+after it may follow polish=100 or polish=auto";
 
 impl Setting {
     /// Where draws do not follow geodesics.
-    pub const ANY: Self = Self { kind: 0, number: 0 };
+    pub const ANY: Self = Self::plain(0);
     /// As the authors' code.
-    pub const PAPER: Self = Self { kind: 1, number: 0 };
+    pub const PAPER: Self = Self::plain(1);
     /// The same geodesics, solved.
-    pub const CONVERGED: Self = Self { kind: 2, number: 0 };
+    pub const CONVERGED: Self = Self::plain(2);
     /// The defaults of the library.
-    pub const CALIBRATED: Self = Self { kind: 3, number: 0 };
+    pub const CALIBRATED: Self = Self::plain(3);
     /// The settings of one word that the paper's tables are made of.
     pub const PRESETS: [Self; 3] = [Self::PAPER, Self::CONVERGED, Self::CALIBRATED];
+
+    const fn plain(kind: usize) -> Self {
+        Self { kind, number: 0, polish: None }
+    }
 
     /// The name used everywhere.
     pub fn name(self) -> String {
@@ -99,12 +114,13 @@ impl Setting {
 
     /// The configuration of a posterior.
     pub fn config(self, method: Method) -> PosteriorConfig {
-        KINDS[self.kind].1(method, self.number())
+        let polish = self.polish.map(PolishName::config);
+        PosteriorConfig { polish, ..KINDS[self.kind].1(method, self.number()) }
     }
 
     /// Whether it is one of the presets, or none at all.
     pub fn is_preset(self) -> bool {
-        self <= Self::CALIBRATED
+        self.kind <= Self::CALIBRATED.kind && self.polish.is_none()
     }
 
     /// The strength, if it is a number that the name gives.
@@ -115,6 +131,11 @@ impl Setting {
     /// The learning rate of SWAG, if it gives one.
     pub fn rate(self) -> Option<f64> {
         (KINDS[self.kind].0 == "rate=").then(|| self.number())
+    }
+
+    /// The step size of microcanonical chains, if it gives one.
+    pub fn step(self) -> Option<f64> {
+        (KINDS[self.kind].0 == "step=").then(|| self.number())
     }
 
     /// The metric of geodesics.
@@ -130,9 +151,11 @@ impl Setting {
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match KINDS[self.kind].0 {
-            name if name.ends_with('=') => write!(f, "{name}{}", self.number()),
-            name => f.pad(name),
+        match (KINDS[self.kind].0, self.polish) {
+            (name, None) if name.ends_with('=') => write!(f, "{name}{}", self.number()),
+            (name, None) => f.pad(name),
+            (_, Some(polish)) if self.kind == Self::ANY.kind => write!(f, "{polish}"),
+            (_, Some(polish)) => write!(f, "{} {polish}", Self { polish: None, ..*self }),
         }
     }
 }
@@ -141,6 +164,13 @@ impl FromStr for Setting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(polish) = text.strip_prefix("polish=") {
+            return Ok(Self { polish: Some(polish.parse()?), ..Self::ANY });
+        }
+        if let Some((rest, polish)) = text.split_once(" polish=") {
+            let setting = rest.parse::<Self>()?;
+            return Ok(Self { polish: Some(polish.parse()?), ..setting });
+        }
         let (word, number) = match text.split_once('=') {
             Some((word, number)) => (format!("{word}="), Some(number)),
             None => (text.to_string(), None),
@@ -148,10 +178,10 @@ impl FromStr for Setting {
         let Some(kind) = KINDS.iter().position(|(name, _)| *name == word) else {
             return Err(format!("unknown setting {text}; {KNOWN}"));
         };
-        let Some(number) = number else { return Ok(Self { kind, number: 0 }) };
+        let Some(number) = number else { return Ok(Self::plain(kind)) };
         let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
         // Adding 0 turns −0 into 0, which it is not told from by its name.
-        let value = value.map(|value| Self { kind, number: (value + 0.0).to_bits() });
+        let value = value.map(|value| Self { number: (value + 0.0).to_bits(), ..Self::plain(kind) });
         value.ok_or_else(|| format!("setting {text}: `{number}` is not a number of at least 0"))
     }
 }
@@ -176,71 +206,20 @@ macro_rules! written_as_text {
 }
 
 written_as_text!(Setting);
-written_as_text!(Entry);
-
-/// A method with its setting, in one line: `la`, `riem-la virial`, `swag rate=0.1`. Without a setting,
-/// geodesics are run in all settings asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Entry {
-    /// The method.
-    pub method: MethodName,
-    /// Its setting, if it is given.
-    pub setting: Option<Setting>,
-}
-
-impl From<MethodName> for Entry {
-    fn from(method: MethodName) -> Self {
-        Self { method, setting: None }
-    }
-}
-
-impl Entry {
-    /// Its name, with the setting where that matters.
-    pub fn of(method: MethodName, setting: Setting) -> Self {
-        Self { method, setting: Some(setting).filter(|setting| *setting != Setting::ANY) }
-    }
-}
-
-impl fmt::Display for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.setting {
-            Some(setting) => write!(f, "{} {setting}", self.method),
-            None => self.method.fmt(f),
-        }
-    }
-}
-
-impl FromStr for Entry {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (word, rest) = text.split_once(' ').map_or((text, None), |(word, rest)| (word, Some(rest)));
-        let method = word.parse::<MethodName>()?;
-        let setting = rest.map(str::parse::<Setting>).transpose()?;
-        let fits = |setting: Setting| match setting.rate() {
-            Some(_) => method == MethodName::Swag,
-            None => method.is_riemannian() && setting != Setting::ANY,
-        };
-        match setting.filter(|setting| !fits(*setting)) {
-            Some(setting) => Err(format!(
-                "{text}: {method} has no setting {setting}; methods with geodesics take a setting, as in \
-                 `riem-la virial`, and swag a learning rate, as in `swag rate=0.1`"
-            )),
-            None => Ok(Self { method, setting }),
-        }
-    }
-}
+use written_as_text;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use riemla::posterior::Polish;
 
     #[test]
     fn names_come_back() {
         let names: Vec<&str> =
-            "any|paper|converged|calibrated|a=0.01|a=1|a=12.5|virial|virial-median|loss-rise|typical|\
-            held-out|preconditioned a=0.1|preconditioned virial|fisher|rate=0.1"
+            "any|polish=50|paper|converged|calibrated|a=0.01|a=1|a=12.5|virial|virial-median|loss-rise|typical|\
+            held-out|preconditioned a=0.1|preconditioned a=0.1 polish=20|preconditioned virial|\
+            preconditioned virial polish=auto|preconditioned virial polish=100|preconditioned virial polish=100 leaps=3|\
+            fisher|rate=0.1|step=0.1"
                 .split('|')
                 .collect();
         let all: Vec<Setting> = names.iter().map(|name| name.parse().expect("a setting")).collect();
@@ -251,14 +230,30 @@ mod tests {
             assert_eq!(json, format!("\"{name}\""));
             assert_eq!(serde_json::from_str::<Setting>(&json).expect("reads"), *setting);
         }
-        assert_eq!([Setting::ANY, Setting::PAPER, Setting::CONVERGED, Setting::CALIBRATED], all[..4]);
+        assert_eq!([Setting::ANY, Setting::PAPER], [all[0], all[2]]);
+        assert_eq!([Setting::CONVERGED, Setting::CALIBRATED], all[3..5]);
         assert_eq!("a=0.10".parse::<Setting>(), "a=1e-1".parse());
         assert_eq!("a=-0".parse::<Setting>(), "a=0".parse());
     }
 
     #[test]
     fn what_is_no_setting_is_refused_with_what_there_is() {
-        for bad in ["a=", "a=-1", "a=nan", "a=inf", "A=1", "", "viral", "fisher virial", "preconditioned "] {
+        for bad in [
+            "a=",
+            "a=-1",
+            "a=nan",
+            "a=inf",
+            "A=1",
+            "",
+            "viral",
+            "fisher virial",
+            "preconditioned ",
+            "polish=0",
+            "virial polish=0",
+            "virial polish=5 mass=7",
+            "virial polish=5 leaps=0",
+            "virial polish=5 accept=0.7",
+        ] {
             let error = bad.parse::<Setting>().expect_err(bad);
             assert!(error.contains("setting"), "{error}");
         }
@@ -280,20 +275,10 @@ mod tests {
             assert_eq!(config(&format!("preconditioned {rule}")), PosteriorConfig { metric, ..loss.clone() });
             assert_eq!(PosteriorConfig { strength: converged.strength, ..loss }, converged);
         }
+        let polished = config("calibrated polish=70 leaps=4 accept=85%");
+        let polish = Polish { leaps: 4, acceptance: 0.85, ..Polish::of(70) };
+        assert_eq!(polished, PosteriorConfig { polish: Some(polish), ..config("calibrated") });
         assert!(Setting::PAPER.is_preset() && !"a=1".parse::<Setting>().expect("reads").is_preset());
         assert!("preconditioned held-out".parse::<Setting>().expect("reads").needs_validation());
-    }
-
-    #[test]
-    fn entries_come_back_and_others_are_refused() {
-        let good =
-            "la|lin-la|riem-la|riem-la a=0.5|lin-riem-la preconditioned virial|nuts|swag|swag rate=0.1";
-        for name in good.split('|') {
-            assert_eq!(name.parse::<Entry>().expect(name).to_string(), name);
-        }
-        let bad = "hmc|la virial|nuts 3|swag 3|swag rate=x|swag virial|riem-la rate=1|riem-la viral|";
-        for name in bad.split('|') {
-            assert!(name.parse::<Entry>().is_err(), "{name}");
-        }
     }
 }

@@ -213,15 +213,15 @@ fn tried(trial: &Trial) -> (f64, Option<f64>) {
     (trial.strength, Some(trial.value).filter(|value| value.is_finite()))
 }
 
-const REMEDY: &str =
-    "remove it and run the same command again: the search is repeated and finds the same strength";
+const REMEDY: &str = "remove it and run the same command again: the search is repeated and finds the same";
 
-fn write<T: Serialize>(path: &Path, run: &RunInfo, value: &T) -> riemla_files::Result<()> {
+/// Writes what a search found, with the run that it belongs to.
+pub(crate) fn write<T: Serialize>(path: &Path, run: &RunInfo, value: &T) -> riemla_files::Result<()> {
     write_json(path, &OfRun { format_version: FORMAT_VERSION, run: run.clone(), value })
 }
 
 /// What [`write`] wrote; none if there is no such file, an error if it is of another run.
-fn read<T: DeserializeOwned>(path: &Path, run: &RunInfo) -> riemla_files::Result<Option<T>> {
+pub(crate) fn read<T: DeserializeOwned>(path: &Path, run: &RunInfo) -> riemla_files::Result<Option<T>> {
     if !path.exists() {
         return Ok(None);
     }

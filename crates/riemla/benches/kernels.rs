@@ -1,7 +1,7 @@
 //! Times of the vector kernels at the sizes the experiments have.
 
 use divan::{Bencher, black_box, counter::ItemsCount};
-use riemla::linalg::correlate::{self, Geometry, Scratch};
+use riemla::linalg::correlate::{self, Geometry, Scratch, Start};
 use riemla::linalg::elementwise;
 
 fn main() {
@@ -110,7 +110,8 @@ impl Convolution {
 fn correlate_output(bencher: Bencher, case: (Layer, usize)) {
     let mut c = Convolution::new(case);
     bencher.counter(c.operations()).bench_local(|| {
-        correlate::correlate(&c.geometry, c.n, black_box(&c.x), &c.weights, &mut c.y, &mut c.scratch);
+        let (x, start) = (black_box(&c.x), Start::Constants(&[]));
+        correlate::correlate(&c.geometry, c.n, x, &c.weights, start, &mut c.y, &mut c.scratch);
     });
 }
 
@@ -128,7 +129,8 @@ fn correlate_input_gradient(bencher: Bencher, case: (Layer, usize)) {
     let mut c = Convolution::new(case);
     bencher.counter(c.operations()).bench_local(|| {
         let (w, y, x) = (black_box(&c.weights), &c.y, &mut c.x);
-        correlate::correlate_input_gradient(&c.geometry, c.n, w, y, x, &mut c.scratch);
+        let start = Start::Constants(&[]);
+        correlate::correlate_input_gradient(&c.geometry, c.n, w, y, start, x, &mut c.scratch);
     });
 }
 

@@ -51,6 +51,10 @@ pub enum Purpose {
     Start = 9,
     /// Seeds of the members of an ensemble.
     Member = 10,
+    /// Tangent vectors of the leverages of rows.
+    Leverage = 11,
+    /// Chains that polish posterior draws.
+    Polish = 12,
 }
 
 /// The stream number `index` for one purpose under one seed.

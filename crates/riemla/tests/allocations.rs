@@ -8,10 +8,12 @@ use std::cell::Cell;
 
 use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure};
-use riemla::geometry::{ConstrainedLeapfrog, Integrator, Status, Whitened, exponential_map};
+use riemla::geometry::{ConstrainedLeapfrog, Integrator, LossGeometry, Status, exponential_map};
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, TwiceDifferentiable};
 use riemla::ode::DormandPrince;
+use riemla::posterior::HamiltonianChain;
+use riemla::random::{Purpose, stream};
 
 thread_local! {
     /// Allocations of this thread: tests that run at the same time do not disturb each other.
@@ -81,6 +83,7 @@ fn check(what: &str, objective: &dyn TwiceDifferentiable, theta: &[f64]) {
         probe.value_on_line(0.01);
         probe.value_on_line(-0.01);
         probe.gradient(&mut out);
+        probe.value_and_gradient_on_line(0.02, &mut out);
     });
 }
 
@@ -112,19 +115,23 @@ fn losses_and_probes_do_not_allocate() {
     let wide = models::mlp(&[3, 300, 2], Activation::Tanh);
     check_both("several blocks", || models::loss(&wide, Likelihood::Categorical, 250, 1.0));
     let deep = models::mlp(&[50, 200, 200, 10], Activation::Gelu);
-    check_both("large layers", || models::loss(&deep, Likelihood::Categorical, 300, 1.0));
+    // So large that idle threads help. Then the thread pool allocates for the work it hands over: one thread here.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    pool.install(|| check_both("large layers", || models::loss(&deep, Likelihood::Categorical, 1000, 1.0)));
 }
 
 /// Allocations and steps of one geodesic, after a first one that fills the pools.
-fn geodesic_cost(
+fn geodesic_cost<'a>(
     objective: &dyn TwiceDifferentiable,
+    geometry: impl Into<LossGeometry<'a>> + Copy,
     theta: &[f64],
     integrator: &Integrator,
 ) -> (usize, usize) {
     let v: Vec<f64> = models::normals(2, theta.len()).iter().map(|e| 0.05 * e).collect();
     let mut steps = 0;
     let mut run = || {
-        let geodesic = exponential_map(objective, 1.0, integrator, theta, &v, 0, Control::default()).unwrap();
+        let geodesic =
+            exponential_map(objective, geometry, integrator, theta, &v, 0, Control::default()).unwrap();
         assert_eq!(geodesic.status, Status::Reached);
         steps = geodesic.counters.steps;
     };
@@ -133,30 +140,40 @@ fn geodesic_cost(
     (count, steps)
 }
 
-#[test]
-fn allocations_of_a_geodesic_do_not_grow_with_its_steps() {
+/// Panics if a geodesic with more steps allocates more often.
+fn check_steps<'a>(
+    objective: &dyn TwiceDifferentiable,
+    geometry: impl Into<LossGeometry<'a>> + Copy,
+    theta: &[f64],
+) {
     let leapfrog =
         |tolerance| Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog::with_tolerance(tolerance));
     let dormand_prince =
         |rtol| Integrator::DormandPrince(DormandPrince { rtol, atol: 1e-3 * rtol, ..Default::default() });
+    for (loose, tight) in [(leapfrog(1e-3), leapfrog(1e-5)), (dormand_prince(1e-3), dormand_prince(1e-6))] {
+        let (few, many) = (
+            geodesic_cost(objective, geometry, theta, &loose),
+            geodesic_cost(objective, geometry, theta, &tight),
+        );
+        assert!(many.1 > few.1, "{} and {} steps", few.1, many.1);
+        assert_eq!(few.0, many.0, "{} and {} steps", few.1, many.1);
+        assert!(few.0 < 60, "{} allocations", few.0);
+    }
+}
+
+#[test]
+fn allocations_of_a_geodesic_do_not_grow_with_its_steps() {
     let f = common::banana();
     let theta = f.array("theta");
     let (exact, linearized) = (f.loss(0.02), f.linearized(0.02));
     for objective in [&exact as &dyn TwiceDifferentiable, &linearized] {
-        for (loose, tight) in [(leapfrog(1e-3), leapfrog(1e-5)), (dormand_prince(1e-3), dormand_prince(1e-6))]
-        {
-            let (few, many) =
-                (geodesic_cost(objective, theta, &loose), geodesic_cost(objective, theta, &tight));
-            assert!(many.1 > few.1, "{} and {} steps", few.1, many.1);
-            assert_eq!(few.0, many.0, "{} and {} steps", few.1, many.1);
-            assert!(few.0 < 60, "{} allocations", few.0);
-        }
+        check_steps(objective, 1.0, theta);
     }
 }
 
 /// The default metric: every step goes through the precision, in any structure.
 #[test]
-fn whitened_coordinates_do_not_allocate() {
+fn nor_with_a_preconditioner() {
     let network = models::mlp(&[2, 6, 2], Activation::Tanh);
     let loss = models::loss(&network, Likelihood::Categorical, 20, 0.4);
     let theta = network.initialize(1);
@@ -165,7 +182,29 @@ fn whitened_coordinates_do_not_allocate() {
     {
         let config = LaplaceConfig { prior: PriorChoice::Keep, structure, ..Default::default() };
         let laplace = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap();
-        let whitened = Whitened::new(&loss, &theta, laplace.gaussian.precision()).unwrap();
-        check(&format!("whitened, {structure:?}"), &whitened, &vec![0.1; theta.len()]);
+        let preconditioner = Some(laplace.gaussian.precision());
+        check_steps(&loss, LossGeometry { strength: 3.0, preconditioner }, &theta);
+    }
+}
+
+/// Proposals of the chains that polish draws, accepted and rejected, with the mass matrices there are.
+#[test]
+fn proposals_of_a_chain_do_not_allocate() {
+    let network = models::mlp(&[2, 6, 2], Activation::Tanh);
+    let loss = models::loss(&network, Likelihood::Categorical, 20, 0.4);
+    let theta = network.initialize(1);
+    let mut rng = stream(1, Purpose::Polish, 0);
+    for structure in
+        [Structure::Full, Structure::Diagonal, Structure::Kronecker, Structure::LowRank { rank: 5 }]
+    {
+        let config = LaplaceConfig { prior: PriorChoice::Keep, structure, ..Default::default() };
+        let laplace = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap();
+        for mass in [None, Some(laplace.gaussian.precision())] {
+            let mut chain = HamiltonianChain::new(&loss, mass, &theta).unwrap();
+            assert_none(&format!("a proposal, {structure:?}"), || {
+                chain.transition(0.1, 3, &mut rng);
+                chain.transition(100.0, 3, &mut rng);
+            });
+        }
     }
 }

@@ -18,7 +18,8 @@ use riemla::nn::Activation;
 use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior, Probe};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{
-    BatchPlan, Method, Model, Outputs, Posterior, PosteriorConfig, SearchStatus, Strength, warnings,
+    BatchDesign, BatchPlan, Method, Model, Outputs, Posterior, PosteriorConfig, SearchStatus, Strength,
+    warnings,
 };
 use riemla::reference::{Nuts, nuts};
 use riemla::train::{Lbfgs, lbfgs};
@@ -174,7 +175,7 @@ fn an_error_names_what_the_model_lacks() {
             Ok(_) => panic!("no error"),
             Err(error) => error.to_string(),
         };
-    let batch = Some(BatchPlan { size: 5, stratified: false });
+    let batch = Some(BatchPlan { size: 5.into(), design: BatchDesign::Uniform });
     let solver = Integrator::DormandPrince(DormandPrince::default());
     for (config, words) in [
         (PosteriorConfig::new(Method::LinRiemLa), "no linearised outputs"),

@@ -12,7 +12,7 @@ use riemla::geometry::{ConstrainedLeapfrog, Integrator};
 use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec, Shape};
 use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, Objective, Prior, PriorPrecision};
 use riemla::posterior::{
-    BatchPlan, Method, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, Unfinished,
+    BatchDesign, BatchPlan, Method, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, Unfinished,
 };
 use riemla::predict::{Prediction, Predictor};
 use riemla::random::{Purpose, stream};
@@ -232,7 +232,7 @@ fn posteriors_and_batches() -> Result<()> {
     let laplace = Arc::new(Laplace::fit(&loss, &network.initialize(1), &keep, Control::default())?);
     let make = |config| Posterior::of_network(&loss, &laplace, config);
     for size in [0, 11] {
-        let batch = Some(BatchPlan { size, stratified: false });
+        let batch = Some(BatchPlan { size: size.into(), design: BatchDesign::Uniform });
         assert_error!(
             make(PosteriorConfig { batch, ..PosteriorConfig::paper(Method::RiemLa) }),
             Error::Range { .. }
@@ -242,7 +242,7 @@ fn posteriors_and_batches() -> Result<()> {
             Error::Range { .. }
         );
     }
-    let batch = Some(BatchPlan { size: 5, stratified: true });
+    let batch = Some(BatchPlan { size: 5.into(), design: BatchDesign::Stratified });
     assert_error!(
         make(PosteriorConfig { batch, ..PosteriorConfig::paper(Method::La) }),
         Error::Unsupported(_)

@@ -251,6 +251,23 @@ fn the_leapfrog_is_of_second_order() {
     check_order(&steps.map(|n| 1.0 / n as f64), &errors, 2.0, 0.1);
 }
 
+/// With steps of its own choice the leapfrog takes the errors of second order off: as the tolerance falls, the
+/// error falls with the third power of the mean step. Without either of the two corrections it is the second.
+#[test]
+fn adaptive_steps_are_of_third_order() {
+    let solver = DormandPrince { rtol: 1e-13, atol: 1e-14, ..Default::default() };
+    let follow = |integrator: &Integrator| {
+        exponential_map(&BANANA, 1.0, integrator, &START, &VELOCITY, 0, Control::default()).unwrap()
+    };
+    let exact = follow(&Integrator::DormandPrince(solver));
+    let ends = [3e-7, 1e-7, 3e-8, 1e-8, 3e-9, 1e-9].map(|tolerance| {
+        follow(&Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog::with_tolerance(tolerance)))
+    });
+    let steps = ends.each_ref().map(|end| 1.0 / end.counters.steps as f64);
+    let errors = ends.each_ref().map(|end| distance(&end.end, &exact.end));
+    check_order(&steps, &errors, 3.0, 0.4);
+}
+
 #[test]
 fn the_leapfrog_runs_back_to_its_start() {
     // So few steps that the end itself is far from exact: what returns is the method's symmetry.

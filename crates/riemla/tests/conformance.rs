@@ -2,7 +2,9 @@
 
 mod models;
 
-use models::{GAUSSIAN, data, loss, mlp, network, normals, residual_cnn, residual_mlp, small_cnn};
+use models::{
+    GAUSSIAN, data, loss, mlp, network, normals, per_output, residual_cnn, residual_mlp, small_cnn,
+};
 use riemla::curvature::{
     DiagonalPrecision, FullPrecision, Subset, ggn_diagonal, ggn_full, hessian_diagonal, hessian_full,
 };
@@ -42,6 +44,12 @@ fn losses_of_every_likelihood() {
         (Likelihood::Bernoulli, 1),
         (GAUSSIAN, 1),
         (GAUSSIAN, 3),
+        (per_output(&[0.3, 0.7, 2.0]), 3),
+        (Likelihood::Heteroscedastic, 2),
+        (Likelihood::Heteroscedastic, 6),
+        (Likelihood::Poisson, 1),
+        (Likelihood::Poisson, 3),
+        (Likelihood::MultiLabel, 4),
     ] {
         let spec = NetworkSpec::mlp(&[3, 6, 5, outputs], Activation::Tanh);
         check_losses(&spec, likelihood, 20, &per_layer);

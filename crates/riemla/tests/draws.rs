@@ -17,7 +17,7 @@ use riemla::linalg::Matrix;
 use riemla::linalg::vector::{axpy, distance, dot, norm};
 use riemla::nn::{Activation, Network};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
-use riemla::posterior::{BatchPlan, Method, Posterior, PosteriorConfig, SampleSet, Unfinished};
+use riemla::posterior::{BatchDesign, BatchPlan, Method, Posterior, PosteriorConfig, SampleSet, Unfinished};
 use riemla::random::{Purpose, stream};
 use riemla::train::{Lbfgs, lbfgs};
 
@@ -198,7 +198,8 @@ fn all_methods_share_their_tangent_vectors() {
 fn batches_are_fresh_for_every_draw_and_can_keep_label_frequencies() {
     let p = problem();
     for stratified in [false, true] {
-        let batch = Some(BatchPlan { size: 12, stratified });
+        let design = if stratified { BatchDesign::Stratified } else { BatchDesign::Uniform };
+        let batch = Some(BatchPlan { size: 12.into(), design });
         let config = PosteriorConfig { batch, ..PosteriorConfig::paper(Method::RiemLa) };
         let posterior = p.posterior(config.clone());
         let laplace = p.laplace(&keep());

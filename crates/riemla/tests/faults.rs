@@ -98,11 +98,11 @@ fn arc_length(r: f64) -> f64 {
 
 /// 24 geodesics from the minimum, of lengths 0.5 to 85: (length, geodesic).
 fn from_the_minimum(tolerance: f64) -> Vec<(f64, Geodesic)> {
-    let leapfrog = ConstrainedLeapfrog::with_tolerance(tolerance);
+    let leapfrog = Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog::with_tolerance(tolerance));
     let follow = |i| {
         let length = 0.5 * 1.25f64.powi(i);
         let geodesic =
-            leapfrog.exponential_map(&Parabola, 1.0, &[0.0], &[length], 0, Control::default()).unwrap();
+            exponential_map(&Parabola, 1.0, &leapfrog, &[0.0], &[length], 0, Control::default()).unwrap();
         assert_eq!(geodesic.status, Status::Reached);
         (length, geodesic)
     };

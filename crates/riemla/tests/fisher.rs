@@ -15,15 +15,19 @@ use riemla::linalg::vector::{axpy, distance, dot, norm};
 use riemla::nn::{Activation, Network};
 use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, Objective, Prior};
 use riemla::ode::DormandPrince;
-use riemla::posterior::{BatchPlan, Method, MetricChoice, Posterior, PosteriorConfig, Strength};
+use riemla::posterior::{BatchDesign, BatchPlan, Method, MetricChoice, Posterior, PosteriorConfig, Strength};
 use riemla::testing::{assert_vectors, check_metric};
 use riemla::train::{Lbfgs, lbfgs};
 
-fn cases() -> [(Arc<Network>, Likelihood); 4] {
+fn cases() -> [(Arc<Network>, Likelihood); 8] {
     [
         (mlp(&[2, 4, 3], Activation::Tanh), Likelihood::Categorical),
         (mlp(&[2, 5, 1], Activation::SOFTPLUS), Likelihood::Bernoulli),
         (mlp(&[1, 6, 2], Activation::Tanh), GAUSSIAN),
+        (mlp(&[1, 6, 2], Activation::Tanh), models::per_output(&[0.3, 1.4])),
+        (mlp(&[2, 5, 2], Activation::Tanh), Likelihood::Heteroscedastic),
+        (mlp(&[2, 5, 2], Activation::Tanh), Likelihood::Poisson),
+        (mlp(&[2, 5, 2], Activation::Tanh), Likelihood::MultiLabel),
         (models::network(&models::small_cnn()), Likelihood::Categorical),
     ]
 }
@@ -109,6 +113,9 @@ fn the_acceleration_is_that_of_brute_force_christoffel_symbols() {
         (mlp(&[2, 1], Activation::Tanh), Likelihood::Bernoulli),
         (mlp(&[1, 2, 3], Activation::Tanh), Likelihood::Categorical),
         (mlp(&[1, 2, 1], Activation::Tanh), GAUSSIAN),
+        (mlp(&[1, 2, 2], Activation::Tanh), Likelihood::Heteroscedastic),
+        (mlp(&[1, 2, 1], Activation::Tanh), Likelihood::Poisson),
+        (mlp(&[1, 2, 2], Activation::Tanh), Likelihood::MultiLabel),
     ] {
         let loss = models::loss(&network, likelihood, 8, 0.3);
         let (theta, subset) = (network.initialize(4), all(&network));
@@ -178,7 +185,7 @@ fn posteriors_run_with_the_fisher_metric() {
         let laplace = Arc::new(Laplace::fit(&loss, &theta, &config, Control::default()).unwrap());
         let make = |config| Posterior::of_network(&loss, &laplace, config);
         for method in [Method::RiemLa, Method::LinRiemLa] {
-            for batch in [None, Some(BatchPlan { size: 20, stratified: true })] {
+            for batch in [None, Some(BatchPlan { size: 20.into(), design: BatchDesign::Stratified })] {
                 let config = PosteriorConfig { batch, ..PosteriorConfig::fisher(method) };
                 let posterior = make(config).unwrap();
                 let set = posterior.sample(1, 4, Control::default()).unwrap();

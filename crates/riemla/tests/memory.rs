@@ -3,11 +3,12 @@
 mod models;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure, Subset, memory_estimate};
-use riemla::nn::Activation;
+use riemla::nn::{Activation, Network};
 use riemla::objective::{Likelihood, Objective};
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
@@ -35,7 +36,7 @@ static ALLOCATOR: Counting = Counting;
 
 // One test alone in this file: another at the same time would disturb the count.
 #[test]
-fn estimates_are_right_within_a_factor_of_two() {
+fn estimates_are_right_and_full_fits_are_lean() {
     let large = models::mlp(&[200, 300, 20, 3], Activation::Tanh);
     let small = models::mlp(&[10, 50, 20, 3], Activation::Tanh);
     for (network, structure, subset) in [
@@ -69,4 +70,16 @@ fn estimates_are_right_within_a_factor_of_two() {
             "{structure:?} {subset:?}: estimate {estimate:.2e}, real {real:.2e}"
         );
     }
+    a_full_fit_holds_little_more_than_two_matrices(&small);
+}
+
+/// The curvature, and the copy of it that gives the eigenvalues for the evidence.
+fn a_full_fit_holds_little_more_than_two_matrices(network: &Arc<Network>) {
+    let loss = models::loss(network, Likelihood::Categorical, 300, 1.0);
+    let theta = network.initialize(1);
+    let before = NOW.load(Relaxed);
+    PEAK.store(before, Relaxed);
+    Laplace::fit(&loss, &theta, &LaplaceConfig::default(), Control::default()).unwrap();
+    let matrices = (PEAK.load(Relaxed) - before) as f64 / 8.0 / (network.dim() as f64).powi(2);
+    assert!(matrices < 2.5, "{matrices:.2} K² numbers at the peak");
 }

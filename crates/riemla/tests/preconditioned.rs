@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use models::GAUSSIAN;
 use riemla::Control;
-use riemla::curvature::{Laplace, LaplaceConfig, Precision, PriorChoice, Structure, Subset};
+use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure, Subset};
 use riemla::data::toy::two_moons;
 use riemla::geometry::{
-    ConstrainedLeapfrog, Integrator, LossGeometry, Metric, Status, Whitened, arc_length_factor,
-    exponential_map, geodesic_of_metric,
+    ConstrainedLeapfrog, Integrator, LossGeometry, LossMetric, Status, arc_length_factor, exponential_map,
 };
-use riemla::linalg::vector::dot;
+use riemla::linalg::vector::norm;
 use riemla::nn::Activation;
-use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, TwiceDifferentiable};
+use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior, TwiceDifferentiable};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{Method, MetricChoice, Posterior, PosteriorConfig, Strength};
-use riemla::testing::{check_metric, check_objective, check_twice_differentiable};
+use riemla::random::{Purpose, stream};
+use riemla::testing::{assert_vectors, check_metric, check_twice_differentiable};
 use riemla::train::{Lbfgs, lbfgs};
 
 fn classifier(structure: Structure, subset: Subset) -> (NetworkLoss, Laplace) {
@@ -30,21 +30,6 @@ fn classifier(structure: Structure, subset: Subset) -> (NetworkLoss, Laplace) {
     let config = LaplaceConfig { prior: PriorChoice::Keep, structure, subset, ..Default::default() };
     let laplace = Laplace::fit(&loss, &theta, &config, Control::default()).unwrap();
     (loss, laplace)
-}
-
-#[test]
-fn whitened_coordinates_keep_the_laws_of_an_objective() {
-    for structure in
-        [Structure::Full, Structure::Diagonal, Structure::Kronecker, Structure::LowRank { rank: 5 }]
-    {
-        let (loss, laplace) = classifier(structure, Subset::All);
-        let whitened = Whitened::new(&loss, laplace.gaussian.theta(), laplace.gaussian.precision()).unwrap();
-        let u: Vec<f64> = (0..loss.dim()).map(|k| (k as f64 * 0.7).sin()).collect();
-        check_objective(&whitened, &u, 1);
-        check_twice_differentiable(&whitened, &u, 2);
-    }
-    let (loss, laplace) = classifier(Structure::Full, Subset::All);
-    assert!(Whitened::new(&loss, &laplace.gaussian.theta()[1..], laplace.gaussian.precision()).is_err());
 }
 
 /// s(r)/r against the integral of √(1 + a²r²) that it is, by Simpson's rule.
@@ -68,77 +53,112 @@ fn the_arc_length_is_the_integral_of_the_slope() {
     assert_eq!(arc_length_factor(0.0), 1.0);
 }
 
-/// P + a²∇L∇Lᵀ in the coordinates of the weights: nothing of the code under test but the loss and P.
-struct Direct<'a> {
+/// φ(u) = L(θ* + Su) with SSᵀ = P⁻¹, in whose coordinates the metric is I + a²∇φ∇φᵀ: another way to the same
+/// geodesics, through S instead of P⁻¹.
+struct Whitened<'a> {
     loss: &'a NetworkLoss,
-    precision: &'a dyn Precision,
-    strength: f64,
+    laplace: &'a Laplace,
 }
 
-impl Metric for Direct<'_> {
+impl Whitened<'_> {
+    fn turned(&self, u: &[f64]) -> Vec<f64> {
+        let mut turned = u.to_vec();
+        self.laplace.gaussian.precision().sqrt_solve(&mut turned);
+        turned
+    }
+
+    fn placed(&self, u: &[f64]) -> Vec<f64> {
+        self.turned(u).iter().zip(self.laplace.gaussian.theta()).map(|(d, theta)| theta + d).collect()
+    }
+
+    /// S⁻¹v = SᵀPv.
+    fn coordinates(&self, v: &[f64]) -> Vec<f64> {
+        let mut z = vec![0.0; v.len()];
+        self.laplace.gaussian.precision().mul(v, &mut z);
+        self.laplace.gaussian.precision().sqrt_solve_transpose(&mut z);
+        z
+    }
+}
+
+impl Objective for Whitened<'_> {
     fn dim(&self) -> usize {
         self.loss.dim()
     }
 
-    fn inner(&self, theta: &[f64], v: &[f64], w: &[f64]) -> f64 {
-        let (mut gradient, mut pw) = (vec![0.0; theta.len()], vec![0.0; theta.len()]);
-        self.loss.value_and_gradient(theta, &mut gradient);
-        self.precision.mul(w, &mut pw);
-        dot(v, &pw) + self.strength.powi(2) * dot(&gradient, v) * dot(&gradient, w)
+    fn value(&self, u: &[f64]) -> f64 {
+        self.loss.value(&self.placed(u))
     }
 
-    fn acceleration(&self, theta: &[f64], v: &[f64], out: &mut [f64]) {
-        let mut gradient = vec![0.0; theta.len()];
-        let curvature = self.loss.gradient_and_curvature(theta, v, &mut gradient);
-        out.copy_from_slice(&gradient);
-        self.precision.solve(out);
-        let a2 = self.strength.powi(2);
-        let factor = -a2 * curvature / (1.0 + a2 * dot(&gradient, out));
-        out.iter_mut().for_each(|o| *o *= factor);
+    fn value_and_gradient(&self, u: &[f64], gradient: &mut [f64]) -> f64 {
+        let value = self.loss.value_and_gradient(&self.placed(u), gradient);
+        self.laplace.gaussian.precision().sqrt_solve_transpose(gradient);
+        value
+    }
+
+    fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
+        Some(self)
+    }
+}
+
+impl TwiceDifferentiable for Whitened<'_> {
+    fn curvature_along(&self, u: &[f64], v: &[f64]) -> f64 {
+        self.loss.curvature_along(&self.placed(u), &self.turned(v))
+    }
+
+    fn hvp(&self, u: &[f64], v: &[f64], out: &mut [f64]) {
+        self.loss.hvp(&self.placed(u), &self.turned(v), out);
+        self.laplace.gaussian.precision().sqrt_solve_transpose(out);
     }
 }
 
 #[test]
-fn geodesics_are_those_of_the_metric_in_the_coordinates_of_the_weights() {
-    let (loss, laplace) = classifier(Structure::Full, Subset::All);
-    let v = laplace.gaussian.draw_tangent(&mut riemla::random::stream(3, riemla::random::Purpose::Draw, 0));
-    for strength in [0.1, 0.5] {
-        let metric = Direct { loss: &loss, precision: laplace.gaussian.precision(), strength };
-        check_metric(&metric, laplace.gaussian.theta(), &v);
-        let length = metric.inner(&vec![0.0; v.len()], &v, &v);
-        let mut pv = vec![0.0; v.len()];
-        laplace.gaussian.precision().mul(&v, &mut pv);
-        let factor = arc_length_factor(strength * dot(&v, &pv).sqrt());
-        assert!(length >= dot(&v, &pv) && factor > 1.0);
-        let corrected: Vec<f64> = v.iter().map(|v| factor * v).collect();
+fn geodesics_are_those_of_the_plain_metric_in_white_coordinates() {
+    let structures =
+        [Structure::Full, Structure::Diagonal, Structure::Kronecker, Structure::LowRank { rank: 5 }];
+    for (structure, strength) in structures.into_iter().zip([0.1, 0.5, 0.3, 0.2]) {
+        let (loss, laplace) = classifier(structure, Subset::All);
+        let v = laplace.gaussian.draw_tangent(&mut stream(3, Purpose::Draw, 0));
+        let geometry = LossGeometry { strength, preconditioner: Some(laplace.gaussian.precision()) };
+        check_metric(&LossMetric::new(&loss, geometry).unwrap(), laplace.gaussian.theta(), &v);
+        let whitened = Whitened { loss: &loss, laplace: &laplace };
+        check_twice_differentiable(&whitened, &vec![0.1; v.len()], 2);
+        let mut z = whitened.coordinates(&v);
+        let factor = arc_length_factor(strength * norm(&z));
+        z.iter_mut().for_each(|z| *z *= factor);
         let solver = DormandPrince { rtol: 1e-10, atol: 1e-12, ..Default::default() };
+        let exact = Integrator::DormandPrince(solver);
+        let origin = vec![0.0; v.len()];
         let expected =
-            geodesic_of_metric(&metric, &solver, laplace.gaussian.theta(), &corrected, 0, Control::default())
-                .unwrap();
-        for (integrator, tolerance) in [
-            (Integrator::DormandPrince(solver), 1e-6),
-            (Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog::with_tolerance(1e-8)), 1e-3),
-        ] {
-            let found = exponential_map(
-                &loss,
-                LossGeometry { strength, preconditioner: Some(laplace.gaussian.precision()) },
-                &integrator,
-                laplace.gaussian.theta(),
-                &v,
-                3,
-                Control::default(),
-            )
-            .unwrap();
+            exponential_map(&whitened, strength, &exact, &origin, &z, 0, Control::default()).unwrap();
+        let ends = (whitened.placed(&expected.end), whitened.turned(&expected.velocity));
+        let leapfrog = Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog::with_tolerance(1e-8));
+        for (integrator, tolerance) in [(exact, 1e-6), (leapfrog, 1e-3)] {
+            let theta = laplace.gaussian.theta();
+            let found =
+                exponential_map(&loss, geometry, &integrator, theta, &v, 3, Control::default()).unwrap();
             assert_eq!((found.status, expected.status), (Status::Reached, Status::Reached));
-            for (what, a, b) in
-                [("end", &found.end, &expected.end), ("velocity", &found.velocity, &expected.velocity)]
-            {
-                riemla::testing::assert_vectors(what, a, b, tolerance, tolerance);
+            for (what, a, b) in [("end", &found.end, &ends.0), ("velocity", &found.velocity, &ends.1)] {
+                assert_vectors(&format!("{structure:?}, {what}"), a, b, tolerance, tolerance);
             }
-            assert_eq!(found.path[0].theta, laplace.gaussian.theta());
+            let (d, e) = (found.diagnostics, expected.diagnostics);
+            let pairs = [(d.speed, e.speed), (d.loss_bound, e.loss_bound), (d.loss_end, e.loss_end)];
+            pairs.iter().for_each(|(a, b)| assert!((a / b - 1.0).abs() < tolerance, "{d:?} {e:?}"));
+            assert!(d.speed_drift < 1e-6, "{d:?}");
+            assert_eq!(found.path[0].theta, theta);
             assert_eq!(found.path[2].theta, found.end);
         }
     }
+}
+
+#[test]
+fn a_preconditioner_of_another_size_is_refused() {
+    let (loss, _) = classifier(Structure::Full, Subset::All);
+    let (_, other) = classifier(Structure::Full, Subset::LastLayer);
+    let geometry = LossGeometry { strength: 0.1, preconditioner: Some(other.gaussian.precision()) };
+    let zeros = vec![0.0; loss.dim()];
+    let integrator = Integrator::default();
+    assert!(exponential_map(&loss, geometry, &integrator, &zeros, &zeros, 0, Control::default()).is_err());
+    assert!(LossMetric::new(&loss, geometry).is_err());
 }
 
 /// A linear network with Gaussian noise has a Gaussian posterior: every draw ends where its tangent

@@ -134,7 +134,7 @@ fn ggn_by_tangents(loss: &NetworkLoss, theta: &[f64], n: usize, seed: u64) -> Ma
         .collect();
     let mut ggn = Matrix::zeros(theta.len(), theta.len());
     for (k, column) in columns.iter().enumerate() {
-        let product = loss.likelihood().hessian_product(n, values.output(), column);
+        let product = loss.likelihood().fisher_product(n, values.output(), column);
         for (l, other) in columns.iter().enumerate() {
             ggn.column_mut(k)[l] = dot(other, &product);
         }

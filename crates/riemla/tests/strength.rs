@@ -15,8 +15,8 @@ use riemla::nn::{Activation, Network};
 use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{
-    BatchPlan, Calibration, Draw, Method, MetricChoice, Posterior, PosteriorConfig, SearchStatus, Statistic,
-    Strength, Trial, growth_factor,
+    BatchDesign, BatchPlan, Calibration, Draw, Method, MetricChoice, Posterior, PosteriorConfig,
+    SearchStatus, Statistic, Strength, Trial, growth_factor,
 };
 use riemla::train::{Lbfgs, lbfgs};
 
@@ -285,7 +285,7 @@ fn subsets_batches_and_other_integrators_are_calibrated_too() {
     let other = calibration(&p.posterior(other), 1);
     assert!((other.strength / full.strength).ln().abs() < 0.15, "{} {}", other.strength, full.strength);
     for method in [Method::RiemLa, Method::LinRiemLa] {
-        let batch = Some(BatchPlan { size: 30, stratified: true });
+        let batch = Some(BatchPlan { size: 30.into(), design: BatchDesign::Stratified });
         let posterior = p.posterior(PosteriorConfig { batch, method, ..config.clone() });
         let found = calibration(&posterior, 1);
         let draws = posterior.sample(1, 10, Control::default()).unwrap();

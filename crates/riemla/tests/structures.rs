@@ -571,6 +571,34 @@ fn low_rank_finds_multiple_eigenvalues_and_notices_a_lower_rank() {
 }
 
 #[test]
+fn sums_and_products_have_the_same_bits_on_any_number_of_threads() {
+    let network = models::mlp(&[5, 40, 30, 3], Activation::Tanh);
+    let loss = models::loss(&network, Likelihood::Categorical, 2500, 1.0);
+    let (theta, subset) = (network.initialize(1), all(&network));
+    let k = subset.len();
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let product = CurvatureProduct::new(&loss, &theta, Curvature::Ggn, &subset).unwrap();
+            let (vectors, mut images) = (models::normals(4, 3 * k), vec![0.0; 3 * k]);
+            product.apply_many(&vectors, &mut images);
+            let mut image = vec![0.0; k];
+            product.apply(&vectors[k..2 * k], &mut image);
+            assert_eq!(image, images[k..2 * k]);
+            let low = LowRankCurvature::new(&loss, &theta, Curvature::Ggn, &subset, 6).unwrap();
+            (ggn_full(&loss, &theta, &subset), images, low.eigenvalues())
+        })
+    };
+    let (full, images, low) = on(1);
+    for threads in [2, 5] {
+        assert_eq!(on(threads), (full.clone(), images.clone(), low.clone()));
+    }
+    let mut image = vec![0.0; k];
+    full.mul_vector(&models::normals(4, 3 * k)[..k], &mut image);
+    assert_close("GGN times a vector", &images[..k], &image, 1e-12);
+}
+
+#[test]
 fn the_evidence_follows_the_noise_in_every_structure() {
     let f = snelson();
     let (loss, theta) = (f.loss(0.5), f.array("theta"));

@@ -13,8 +13,8 @@ use riemla::nn::Activation;
 use riemla::objective::{Likelihood, NetworkLoss, Prior};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{
-    BatchPlan, CORRECTION_LIMIT, DrawsMade, FEW_DRAWS, Method, Posterior, PosteriorConfig, SPEED_LIMIT,
-    SampleSet, SearchStatus, Strength, Warning, warnings,
+    BatchDesign, BatchPlan, CORRECTION_LIMIT, DrawsMade, FEW_DRAWS, Method, Posterior, PosteriorConfig,
+    SPEED_LIMIT, SampleSet, SearchStatus, Strength, Warning, warnings,
 };
 use riemla::train::{Lbfgs, lbfgs};
 
@@ -144,7 +144,7 @@ fn the_virial_ratio_is_judged_by_its_standard_error() {
         assert_eq!(both, warned, "{target} from {ratio}");
     }
     // No strength helps draws that see a tenth of the rows: the remedy is another.
-    let batch = Some(BatchPlan { size: 6, stratified: true });
+    let batch = Some(BatchPlan { size: 6.into(), design: BatchDesign::Stratified });
     let posterior = problem.configured(PosteriorConfig { batch, ..PosteriorConfig::new(Method::RiemLa) });
     let set = posterior.sample(1, 20, Control::default()).unwrap();
     assert_eq!(set.calibration.as_ref().map(|found| found.status), Some(SearchStatus::Closest));

@@ -8,7 +8,9 @@ use riemla::curvature::{Curvature, Laplace, LaplaceConfig, PriorChoice, Structur
 use riemla::data::{Dataset, Targets};
 use riemla::geometry::Metric as _;
 use riemla::nn::{Activation, Network, NetworkSpec};
-use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, Objective, Prior, TwiceDifferentiable};
+use riemla::objective::{
+    Likelihood, LinearizedLoss, NetworkLoss, Objective, OutputNoise, Prior, TwiceDifferentiable,
+};
 use riemla::random::{Purpose, fill_normal, stream};
 
 const COUNTS: [usize; 7] = [1, 3, 0, 2, 1, 0, 4];
@@ -34,6 +36,22 @@ fn pairs() -> Vec<(NetworkLoss, NetworkLoss, Vec<f64>)> {
             Likelihood::Gaussian { sigma_noise: 0.3 },
             2,
             Targets::Values { values: normals(14, 1), outputs: 2 },
+        ),
+        (
+            Likelihood::GaussianPerOutput { sigma_noise: OutputNoise::new(&[0.3, 1.1]).expect("two") },
+            2,
+            Targets::Values { values: normals(14, 1), outputs: 2 },
+        ),
+        (Likelihood::Heteroscedastic, 4, Targets::Values { values: normals(14, 1), outputs: 2 }),
+        (
+            Likelihood::Poisson,
+            2,
+            Targets::Values { values: (0..14).map(|i| f64::from(i % 5)).collect(), outputs: 2 },
+        ),
+        (
+            Likelihood::MultiLabel,
+            2,
+            Targets::Values { values: (0..14).map(|i| f64::from(i % 2)).collect(), outputs: 2 },
         ),
     ];
     let make = |(likelihood, outputs, targets): (Likelihood, usize, Targets)| {

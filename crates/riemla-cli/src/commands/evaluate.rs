@@ -10,7 +10,7 @@ use riemla_files::{Existing, Kind, OutputFile};
 use riemla_workflow::workflow::evaluate::report;
 use riemla_workflow::workflow::{DataFiles, EvaluateConfig, evaluate};
 
-use super::shared::{DataArguments, GuaranteeArguments};
+use super::shared::{DataArguments, GuaranteeArguments, MemberArguments};
 use riemla_cli::arguments::whole;
 use riemla_cli::output::{json, print};
 use riemla_cli::progress::Bar;
@@ -24,7 +24,8 @@ Examples:
 
 Compares the trained weights (map), map with a temperature fitted on held-out rows (only with at least 50 \
 such rows, 5 of them misclassified in classification: with fewer, a temperature does harm), the Laplace \
-approximation with exact (la) and linearised (lin-la) predictions, and every set of draws.";
+approximation with exact (la) and linearised (lin-la) predictions, and every set of draws. Where the posterior has \
+several members, each of these also for all members together: map-members is a deep ensemble.";
 
 /// Score a posterior on data with known targets and compare it with cheaper baselines
 #[derive(Debug, Args)]
@@ -51,6 +52,9 @@ pub struct Evaluate {
 
     #[command(flatten)]
     pub guarantees: GuaranteeArguments,
+
+    #[command(flatten)]
+    pub members: MemberArguments,
 
     /// HTML report to write (a single file); an earlier report is replaced
     #[arg(long, short, value_name = "FILE")]
@@ -103,6 +107,7 @@ pub fn run(arguments: &Evaluate, quiet: bool) -> anyhow::Result<ExitCode> {
             ..Bootstrap::default()
         },
         wanted: arguments.guarantees.wanted(),
+        weighting: arguments.members.weighting(),
     };
     let bar = Bar::new(quiet);
     let evaluation = evaluate(&arguments.posterior, &config, &bar);

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use riemla::curvature::{Curvature, LaplaceConfig, PriorChoice, Refit, Structure, Subset};
 use riemla::objective::PriorPrecision;
-use riemla_files::{Existing, OutputDirectory};
-use riemla_workflow::workflow::{FitConfig, Fitted, fit, memory};
+use riemla_files::members::write_posteriors;
+use riemla_files::{Existing, OutputDirectory, SavedPosterior};
+use riemla_workflow::workflow::{DataFiles, FitConfig, Fitted, fit, memory};
 
-use super::shared::{DataArguments, bytes, facts, model_directory, positive};
+use super::shared::{DataArguments, bytes, facts, members_json, model_directories, of_members, positive};
 use riemla_cli::arguments::whole;
 use riemla_cli::interrupt::stop_flag;
 use riemla_cli::output::{json, print};
@@ -39,6 +40,10 @@ pub struct Fit {
 
     #[command(flatten)]
     pub data: DataArguments,
+
+    /// Column that says how often each row counts: 2 is two equal rows [default: that of the training]
+    #[arg(long, value_name = "COLUMN", conflicts_with = "labels")]
+    pub weights: Option<String>,
 
     /// Directory of the posterior to write
     #[arg(long, short, value_name = "DIR", default_value = "posterior")]
@@ -130,16 +135,25 @@ pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
     let mut inputs = arguments.data.inputs();
     inputs.push(&arguments.model);
     let output = OutputDirectory::claim(&arguments.out, Existing::replace_if(arguments.force), &inputs)?;
-    let model = model_directory(&arguments.model)?;
+    let models = model_directories(&arguments.model)?;
     let config = config(arguments);
+    let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
-    let fitted = fit(model, &config, stop_flag(quiet)?, &bar);
+    let fitted: Result<Vec<Fitted>, _> =
+        models.into_iter().map(|model| fit(model, &config, stop, &bar)).collect();
     bar.finish();
     let fitted = fitted?;
-    fitted.posterior.write_to(&output)?;
-    print(&if arguments.json { in_json(&fitted)? } else { in_words(&fitted) })?;
+    let posteriors: Vec<SavedPosterior> = fitted.iter().map(|member| member.posterior.clone()).collect();
+    write_posteriors(&posteriors, &output)?;
+    print(&if arguments.json {
+        json(&members_json(fitted.iter().map(in_json).collect()))?
+    } else {
+        of_members(fitted.iter().map(in_words).collect())
+    })?;
     if !quiet {
-        fitted.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        let mut warnings: Vec<&String> = fitted.iter().flat_map(|member| &member.warnings).collect();
+        warnings.dedup();
+        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         eprintln!("Posterior: {}", arguments.out.display());
     }
     Ok(ExitCode::SUCCESS)
@@ -167,7 +181,7 @@ fn config(arguments: &Fit) -> FitConfig {
     };
     let memory = arguments.memory.or_else(memory::available);
     FitConfig {
-        data: arguments.data.files(),
+        data: DataFiles { weights: arguments.weights.clone(), ..arguments.data.files() },
         laplace,
         memory,
         keep_data: !arguments.without_data,
@@ -175,9 +189,9 @@ fn config(arguments: &Fit) -> FitConfig {
     }
 }
 
-fn in_json(fitted: &Fitted) -> anyhow::Result<String> {
+fn in_json(fitted: &Fitted) -> serde_json::Value {
     let laplace = &fitted.posterior.laplace;
-    json(&serde_json::json!({
+    serde_json::json!({
         "weights": laplace.gaussian.theta().len(),
         "uncertain_weights": laplace.gaussian.subset().len(),
         "rows": fitted.rows.0,
@@ -189,7 +203,7 @@ fn in_json(fitted: &Fitted) -> anyhow::Result<String> {
         "gradient_norm": laplace.gradient_norm,
         "warnings": fitted.warnings,
         "version": env!("CARGO_PKG_VERSION"),
-    }))
+    })
 }
 
 fn in_words(fitted: &Fitted) -> String {

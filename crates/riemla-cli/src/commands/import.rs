@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
-use riemla::objective::Likelihood;
+use clap::Args;
 use riemla_files::{Existing, Kind, OutputDirectory, OutputFile};
 use riemla_workflow::workflow::{DataFiles, ImportConfig, export, import};
 
-use super::shared::{ColumnArguments, ReadingArguments, facts, model_directory, positive};
+use super::shared::{ColumnArguments, LikelihoodName, ReadingArguments, facts, model_directory, positive};
 use riemla_cli::output::{json, print};
 
 const IMPORT_HELP: &str = "\
@@ -57,7 +56,7 @@ pub struct Import {
     #[arg(long, value_name = "NAME")]
     pub likelihood: Option<LikelihoodName>,
 
-    /// Standard deviation of the noise, with --likelihood gaussian; `riemla fit` can choose it
+    /// Standard deviation of the noise, with --likelihood gaussian and gaussian-per-output; `riemla fit` can choose it
     #[arg(long, value_name = "VALUE", default_value_t = 1.0, value_parser = positive)]
     pub sigma_noise: f64,
 
@@ -69,7 +68,7 @@ pub struct Import {
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 
-    /// Target column of that table [default: the last]
+    /// Target column of that table, or several such as height,weight [default: the last]
     #[arg(long, value_name = "COLUMN", requires = "data")]
     pub target: Option<String>,
 
@@ -113,13 +112,6 @@ pub struct Export {
     pub force: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum LikelihoodName {
-    Categorical,
-    Bernoulli,
-    Gaussian,
-}
-
 /// Reads, checks, writes.
 pub fn run(arguments: &Import, quiet: bool) -> anyhow::Result<ExitCode> {
     let files =
@@ -130,11 +122,8 @@ pub fn run(arguments: &Import, quiet: bool) -> anyhow::Result<ExitCode> {
     let imported = import(&ImportConfig {
         weights: arguments.weights.clone(),
         network: arguments.network.clone(),
-        likelihood: arguments.likelihood.map(|name| match name {
-            LikelihoodName::Categorical => Likelihood::Categorical,
-            LikelihoodName::Bernoulli => Likelihood::Bernoulli,
-            LikelihoodName::Gaussian => Likelihood::Gaussian { sigma_noise: arguments.sigma_noise },
-        }),
+        likelihood: arguments.likelihood.map(Into::into),
+        sigma_noise: arguments.sigma_noise,
         prior_precision: arguments.prior_precision,
         data: arguments.data.as_ref().map(files),
         columns: arguments.columns.choices(),

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use riemla_files::{Existing, Kind, OutputFile};
 use riemla_workflow::workflow::guarantees::Guarantees;
+use riemla_workflow::workflow::members::Posteriors;
 use riemla_workflow::workflow::{
     DataFiles, OutputFormat, PredictConfig, WorkflowError, draws, predict, predict_to_file,
 };
 
-use super::shared::{GuaranteeArguments, ReadingArguments, posterior_directory};
+use super::shared::{GuaranteeArguments, MemberArguments, ReadingArguments};
 use riemla_cli::interrupt::stop_flag;
 use riemla_cli::progress::Bar;
 
@@ -64,6 +65,9 @@ pub struct Predict {
     #[command(flatten)]
     pub guarantees: GuaranteeArguments,
 
+    #[command(flatten)]
+    pub members: MemberArguments,
+
     /// Rows not trained on, for --max-error and --conformal [default: those that training held out]
     #[arg(long, value_name = "FILE")]
     pub validation: Option<PathBuf>,
@@ -116,13 +120,14 @@ impl Predict {
 /// Reads, predicts, writes.
 pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
     let output = arguments.output()?;
-    let saved = posterior_directory(&arguments.posterior)?;
-    let name = draws::choose(&arguments.posterior, arguments.method.as_deref())?;
-    let predictor = draws::predictor(&saved, &arguments.posterior, &name)?;
+    let posteriors = Posteriors::read(&arguments.posterior, arguments.members.weighting())?;
+    let saved = posteriors.first();
+    let name = draws::choose(&posteriors.members[0].0, arguments.method.as_deref())?;
+    let predictor = posteriors.predictor(&name)?;
     let data = DataFiles { target: arguments.target.clone(), ..arguments.reading.file(&arguments.data) };
     let validation = arguments.validation.as_ref().map(|path| arguments.reading.file(path));
     let guarantees =
-        Guarantees::for_posterior(&predictor, &saved, validation.as_ref(), arguments.guarantees.wanted())?;
+        Guarantees::for_posterior(&predictor, saved, validation.as_ref(), arguments.guarantees.wanted())?;
     let config = PredictConfig {
         data,
         level: arguments.level,
@@ -134,8 +139,8 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
     let bar = Bar::new(quiet);
     let control: (&_, &dyn riemla_workflow::watch::Watch) = (stop, &bar);
     let predicted = match &output {
-        None => predict(&predictor, &saved.model, &config, &mut std::io::stdout().lock(), control),
-        Some(output) => predict_to_file(&predictor, &saved.model, &config, output, control),
+        None => predict(&predictor, posteriors.model(), &config, &mut std::io::stdout().lock(), control),
+        Some(output) => predict_to_file(&predictor, posteriors.model(), &config, output, control),
     };
     bar.finish();
     let predicted = match predicted {
@@ -151,7 +156,7 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
         guarantees.notes().iter().for_each(|note| eprintln!("note: {note}"));
         predicted.notes.iter().for_each(|note| eprintln!("warning: {note}"));
         let rows = predicted.rows;
-        eprintln!("{rows} rows predicted with {} weights of {name}.", predictor.thetas.len());
+        eprintln!("{rows} rows predicted with {} weights of {name}.", predictor.draws());
     }
     Ok(ExitCode::SUCCESS)
 }

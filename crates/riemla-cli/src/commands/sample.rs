@@ -4,16 +4,20 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use riemla::posterior::{BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
+use riemla::posterior::{
+    BatchDesign, BatchPlan, BatchSize, Method, MetricChoice, Polish, PolishLength, PolishReport,
+    PosteriorConfig, Strength,
+};
 use riemla::reference::Reference;
 use riemla_files::{RunConfig, Shard};
 use riemla_workflow::method::MethodName;
 use riemla_workflow::report::aligned;
 use riemla_workflow::setting::Setting;
-use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken, sample};
+use riemla_workflow::workflow::members::sample_members;
+use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
-use super::shared::{ReadingArguments, positive};
+use super::shared::{ReadingArguments, members_json, of_members, positive};
 use riemla_cli::arguments::{ShardArgument, shard, whole};
 use riemla_cli::interrupt::{code, stop_flag};
 use riemla_cli::output::{json, print};
@@ -25,6 +29,7 @@ Examples:
   riemla sample posterior/ --method lin-riem-la --samples 30
   riemla sample posterior/ --batch 1000 --seconds 600      a new batch per draw, ten minutes at most
   riemla sample posterior/ --samples 200                   adds 100 draws to the first 100
+  riemla sample posterior/ --polish 100                    closer to the exact posterior, at 100 more gradients a draw
   mpirun -n 8 riemla sample posterior/ --shard auto        eight processes; then without --shard to merge
   riemla sample posterior/ --method nuts                   exact draws, for small networks
   riemla sample posterior/ --method ensemble -n 10         trains ten networks from new initial weights
@@ -57,9 +62,16 @@ pub struct Sample {
     #[arg(long, short = 'n', value_name = "N", value_parser = whole::<u64>(1, 1_000_000))]
     pub samples: Option<u64>,
 
-    /// Rows of the random batch, a new one for each draw [default: all rows]
-    #[arg(long, value_name = "ROWS", value_parser = whole::<u64>(1, u64::MAX))]
-    pub batch: Option<u64>,
+    /// Rows of a batch, a new one for each draw: a number, or auto (as many as hold 90 % of the curvature of the loss)
+    /// [default: all rows]
+    #[arg(long, value_name = "ROWS", value_parser = batch_size)]
+    pub batch: Option<BatchSize>,
+
+    /// How the rows of a batch are chosen: uniform (all at random, as in the paper; of classes with their frequencies),
+    /// leverage (three quarters are the rows with the largest shares in the curvature of the loss, the others are drawn
+    /// at random and count for those left out), or leverage=SHARE (another share than 0.75) [default: uniform]
+    #[arg(long, value_name = "DESIGN", requires = "batch", value_parser = batch_design)]
+    pub batch_design: Option<BatchDesign>,
 
     /// Preset of metric, strength and integrator
     #[arg(long, value_name = "NAME", default_value = "calibrated")]
@@ -78,6 +90,12 @@ pub struct Sample {
     #[arg(long, value_name = "NAME", conflicts_with = "preset")]
     pub metric: Option<MetricName>,
 
+    /// Polish every draw: it becomes the start of a Markov chain (Hamiltonian, with Metropolis tests) of about N
+    /// gradients on all rows, whose end is closer to the exact posterior; with "auto", as many as it takes until the
+    /// loss of pilot chains no longer changes
+    #[arg(long, value_name = "N", value_parser = polish, conflicts_with = "batch")]
+    pub polish: Option<PolishLength>,
+
     /// Take part K of N of the draws, one process each, in a log of its own (or "auto": by the variables of MPI, Slurm
     /// and Kubernetes); a later run without --shard merges all parts and draws what is missing
     #[arg(long, value_name = "K/N", value_parser = shard)]
@@ -91,7 +109,7 @@ pub struct Sample {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
 
-    /// Name of the set [default: the method's name, plus -batches with --batch]
+    /// Name of the set [default: the method's name, plus -batches with --batch and -polished with --polish]
     #[arg(long, value_name = "NAME", value_parser = set_name)]
     pub name: Option<String>,
 
@@ -139,7 +157,7 @@ fn method(text: &str) -> Result<MethodName, String> {
     match text.parse() {
         Ok(MethodName::Map) => Err("map is a single point and needs no draws".into()),
         Ok(method) if method.posterior().is_some() && !method.batched() => Ok(method),
-        Ok(method) if Reference::named(method.name()).is_some() => Ok(method),
+        Ok(method) if Reference::named(method.name()).is_some() && method != MethodName::Mclmc => Ok(method),
         _ => Err("must be riem-la, lin-riem-la, la, lin-la, nuts, swag or ensemble".into()),
     }
 }
@@ -170,6 +188,26 @@ fn strength(text: &str) -> Result<Strength, String> {
     }
 }
 
+fn polish(text: &str) -> Result<PolishLength, String> {
+    match text {
+        "auto" => Ok(PolishLength::Auto),
+        number => match number.parse() {
+            Ok(gradients @ 1..=1_000_000) => Ok(PolishLength::Gradients(gradients)),
+            _ => Err("must be auto, or a number of gradients from 1 to 1000000, such as 100".into()),
+        },
+    }
+}
+
+fn batch_size(text: &str) -> Result<BatchSize, String> {
+    let rows = || text.parse().ok().filter(|rows| *rows > 0).map(BatchSize::Rows);
+    let size = if text == "auto" { Some(BatchSize::Auto) } else { rows() };
+    size.ok_or_else(|| "must be auto, or a whole number of rows of at least 1".into())
+}
+
+fn batch_design(text: &str) -> Result<BatchDesign, String> {
+    text.parse().map_err(|error: riemla::Error| error.to_string())
+}
+
 /// A name that is one directory.
 fn set_name(text: &str) -> Result<String, String> {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
@@ -182,13 +220,19 @@ pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
     let config = config(arguments)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
-    let sampled = sample(&arguments.posterior, &config, stop, &bar);
+    let sampled = sample_members(&arguments.posterior, &config, stop, &bar);
     bar.finish();
     let sampled = sampled?;
-    print(&if arguments.json { in_json(&sampled)? } else { in_words(&sampled.taken) })?;
+    print(&if arguments.json {
+        json(&members_json(sampled.iter().map(in_json).collect()))?
+    } else {
+        of_members(sampled.iter().map(|member| in_words(&member.taken)).collect())
+    })?;
     if !quiet {
-        sampled.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-        eprintln!("{}", closing(&sampled, config.shard));
+        for member in &sampled {
+            member.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+            eprintln!("{}", closing(member, config.shard));
+        }
     }
     Ok(code(stop))
 }
@@ -209,9 +253,10 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
                 ("--batch", arguments.batch.is_some()),
                 ("--strength", arguments.strength.is_some()),
                 ("--metric", arguments.metric.is_some()),
+                ("--polish", arguments.polish.is_some()),
             ];
             if let Some((option, _)) = geodesic.into_iter().find(|(_, given)| *given) {
-                anyhow::bail!("{option} is an option of geodesics, not of {name}");
+                anyhow::bail!("{option} is an option of riem-la and its relatives, not of {name}");
             }
             RunConfig::Reference(arguments.reference.settings(reference))
         }
@@ -240,6 +285,7 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         PresetName::Calibrated => Setting::CALIBRATED,
     };
     let of_metric = |metric| PosteriorConfig { metric, ..preset.config(method) };
+    let design = arguments.batch_design.unwrap_or_default();
     let mut posterior = match arguments.metric {
         None => preset.config(method),
         Some(MetricName::Loss) => of_metric(MetricChoice::Loss),
@@ -247,13 +293,14 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         Some(MetricName::Fisher) => PosteriorConfig::fisher(method),
     };
     posterior.strength = arguments.strength.unwrap_or(posterior.strength);
-    posterior.batch = arguments.batch.map(|size| BatchPlan { size: size as usize, stratified: false });
+    posterior.polish = arguments.polish.map(|length| Polish { length, ..Polish::auto() });
+    posterior.batch = arguments.batch.map(|size| BatchPlan { size, design });
     posterior
 }
 
-fn in_json(sampled: &Sampled) -> anyhow::Result<String> {
+fn in_json(sampled: &Sampled) -> serde_json::Value {
     let taken = &sampled.taken;
-    json(&serde_json::json!({
+    serde_json::json!({
         "directory": sampled.directory,
         "draws": taken.draws.len(),
         "new_draws": taken.new,
@@ -264,7 +311,7 @@ fn in_json(sampled: &Sampled) -> anyhow::Result<String> {
         "summary": taken.diagnosis.summary,
         "warnings": taken.diagnosis.warnings,
         "version": env!("CARGO_PKG_VERSION"),
-    }))
+    })
 }
 
 fn in_words(taken: &Taken) -> String {
@@ -281,12 +328,27 @@ fn in_words(taken: &Taken) -> String {
     if let Some(share) = summary.unfinished {
         rows.push(row("unfinished geodesics", format!("{:.1} %", 100.0 * share)));
     }
+    rows.extend(summary.polish.iter().flat_map(polish_rows));
     let chains = summary.chains.as_ref().map(chain_rows).unwrap_or_default();
     rows.extend(chains.into_iter().map(Vec::from));
     if summary.failed > 0 {
         rows.push(row("failed draws", summary.failed.to_string()));
     }
     aligned(&rows)
+}
+
+/// What the chains that polished draws did.
+fn polish_rows(report: &PolishReport) -> Vec<Vec<String>> {
+    let PolishReport { gradients, acceptance, change, drift, drift_error, memory, nested_r_hat, .. } = report;
+    [
+        ("polish: gradients per draw", format!("{gradients:.1}")),
+        ("polish: accepted", format!("{:.0} %", 100.0 * acceptance)),
+        ("polish: change of the loss", format!("{change:.2}")),
+        ("polish: of which in the second half", format!("{drift:.2} ± {drift_error:.2}")),
+        ("polish: correlation with the start", format!("{memory:.2} (nested R-hat {nested_r_hat:.2})")),
+    ]
+    .map(|(name, value)| vec![name.to_string(), value])
+    .to_vec()
 }
 
 fn closing(sampled: &Sampled, shard: Option<Shard>) -> String {

@@ -66,6 +66,7 @@ impl ReferenceArguments {
                 rank: self.rank.unwrap_or(swag.rank),
                 ..swag
             }),
+            Reference::Mclmc(settings) => Reference::Mclmc(settings),
             Reference::Ensemble(Ensemble { training }) => {
                 let iterations = self.iterations.unwrap_or(training.iterations);
                 Reference::Ensemble(Ensemble { training: Recipe { iterations, ..training } })

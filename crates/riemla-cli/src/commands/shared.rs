@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla_files::encoding::MissingValues;
-use riemla_files::{CsvOptions, Model, ReadOptions, SavedPosterior};
+use riemla_files::{CsvOptions, Model, ReadOptions};
 use riemla_workflow::workflow::guarantees::Wanted;
+use riemla_workflow::workflow::members::{self, Weighting};
 use riemla_workflow::workflow::{ColumnChoices, DataFiles, WorkflowError};
 
 /// Where data come from.
@@ -20,7 +21,7 @@ pub struct DataArguments {
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
-    /// Column of the target [default: the model's, or "y", or the last one]
+    /// Column of the target, or several such as height,weight [default: the model's, or "y", or the last one]
     #[arg(long, value_name = "COLUMN", conflicts_with = "labels")]
     pub target: Option<String>,
 
@@ -39,6 +40,39 @@ impl DataArguments {
     pub fn inputs(&self) -> Vec<&Path> {
         let labels = self.labels.iter();
         [&self.data].into_iter().chain(labels).map(PathBuf::as_path).collect()
+    }
+}
+
+/// What the outputs of a network mean.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum LikelihoodName {
+    /// Classes, one output each
+    Categorical,
+    /// Two classes, one output
+    Bernoulli,
+    /// Numbers with one noise
+    Gaussian,
+    /// Numbers, each with a noise of its own
+    GaussianPerOutput,
+    /// Numbers whose noise depends on the inputs: means, then logarithms of variances
+    Heteroscedastic,
+    /// Counts: logarithms of rates
+    Poisson,
+    /// Several yes/no labels, one output each
+    MultiLabel,
+}
+
+impl From<LikelihoodName> for riemla_workflow::likelihood::LikelihoodName {
+    fn from(name: LikelihoodName) -> Self {
+        match name {
+            LikelihoodName::Categorical => Self::Categorical,
+            LikelihoodName::Bernoulli => Self::Bernoulli,
+            LikelihoodName::Gaussian => Self::Gaussian,
+            LikelihoodName::GaussianPerOutput => Self::GaussianPerOutput,
+            LikelihoodName::Heteroscedastic => Self::Heteroscedastic,
+            LikelihoodName::Poisson => Self::Poisson,
+            LikelihoodName::MultiLabel => Self::MultiLabel,
+        }
     }
 }
 
@@ -185,12 +219,47 @@ pub fn facts(weights: usize, prior: &PriorPrecision, likelihood: Likelihood) -> 
         }
     };
     let noise = match likelihood {
+        Likelihood::GaussianPerOutput { sigma_noise } => {
+            let sigmas: Vec<String> =
+                sigma_noise.sigmas().iter().map(|sigma| format!("{sigma:.4}")).collect();
+            format!(", sigma_noise {} (in units of the encoded targets)", sigmas.join(", "))
+        }
         Likelihood::Gaussian { sigma_noise } => {
             format!(", sigma_noise {sigma_noise:.4} (in units of the encoded target)")
         }
         _ => String::new(),
     };
     format!("{weights} weights, prior_precision {prior}{noise}")
+}
+
+/// How members are weighed.
+#[derive(Debug, Args)]
+pub struct MemberArguments {
+    /// How much each member counts where the posterior has several: all the same, or in proportion to its marginal
+    /// likelihood
+    #[arg(long, value_name = "WAY", default_value = "equal")]
+    pub member_weights: WeightingName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum WeightingName {
+    Equal,
+    Evidence,
+}
+
+impl MemberArguments {
+    /// In the words of the workflow.
+    pub fn weighting(&self) -> Weighting {
+        match self.member_weights {
+            WeightingName::Equal => Weighting::Equal,
+            WeightingName::Evidence => Weighting::Evidence,
+        }
+    }
+}
+
+/// Reads a model directory, or all members of one.
+pub fn model_directories(path: &Path) -> anyhow::Result<Vec<Model>> {
+    members::directories(path)?.iter().map(|member| model_directory(member)).collect()
 }
 
 /// Reads a model directory, or says how to make one.
@@ -202,7 +271,15 @@ pub fn model_directory(path: &Path) -> anyhow::Result<Model> {
     Ok(Model::read(path)?)
 }
 
-/// Reads a posterior directory, or says how to make one.
-pub fn posterior_directory(path: &Path) -> anyhow::Result<SavedPosterior> {
-    Ok(riemla_workflow::workflow::read_posterior(path)?)
+/// Results of several members one below the other; that of one alone as it is.
+pub fn of_members(texts: Vec<String>) -> String {
+    if texts.len() == 1 {
+        return texts.concat();
+    }
+    texts.iter().enumerate().map(|(k, text)| format!("member {}\n{text}\n", k + 1)).collect()
+}
+
+/// The same as JSON: an object for one, a list for several.
+pub fn members_json(mut results: Vec<serde_json::Value>) -> serde_json::Value {
+    if results.len() == 1 { results.remove(0) } else { serde_json::json!({ "members": results }) }
 }

@@ -7,11 +7,13 @@ use clap::{Args, ValueEnum};
 use riemla::curvature::PriorChoice;
 use riemla::nn::Activation;
 use riemla::objective::PriorPrecision;
-use riemla_files::{Existing, OutputDirectory, Task};
+use riemla_files::members::write_models;
+use riemla_files::{Existing, Model, OutputDirectory, Task};
 use riemla_workflow::report::aligned;
-use riemla_workflow::workflow::{ClassWeight, NetworkChoice, TrainConfig, Trained, train};
+use riemla_workflow::workflow::members::train_members;
+use riemla_workflow::workflow::{ClassWeight, DataFiles, NetworkChoice, TrainConfig, Trained};
 
-use super::shared::{ColumnArguments, DataArguments, positive};
+use super::shared::{ColumnArguments, DataArguments, LikelihoodName, members_json, of_members, positive};
 use riemla_cli::arguments::whole;
 use riemla_cli::interrupt::stop_flag;
 use riemla_cli::output::{json, print};
@@ -23,6 +25,9 @@ Examples:
   riemla train --data houses.csv --target price --task regression --hidden 50,50 --out model/
   riemla train --data train.csv --target species --hidden 50 --prior-precision per-layer --out model/
   riemla train --data fraud.csv --target fraud --class-weight balanced --out model/
+  riemla train --data train.csv --target species --members 5 --out model/
+  riemla train --data visits.csv --target visits --likelihood poisson --out model/
+  riemla train --data parts.csv --target length,width --weights copies --out model/
   riemla train --data images.idx.gz --labels labels.idx.gz --network cnn.toml --out model/
 
 About 30 priors are tried per network, from strong to weak; how many, and the gradients and seconds they took, is \
@@ -46,8 +51,17 @@ pub struct Train {
     pub out: PathBuf,
 
     /// What the target is [default: classification for text and few whole numbers]
-    #[arg(long, value_name = "TASK")]
+    #[arg(long, value_name = "TASK", conflicts_with = "likelihood")]
     pub task: Option<TaskName>,
+
+    /// What the outputs mean, more precisely than --task [default: categorical or gaussian; of several target columns
+    /// gaussian-per-output, or multi-label if each has two values]
+    #[arg(long, value_name = "NAME")]
+    pub likelihood: Option<LikelihoodName>,
+
+    /// Column that says how often each row counts in training: 2 is two equal rows
+    #[arg(long, value_name = "COLUMN", conflicts_with = "labels")]
+    pub weights: Option<String>,
 
     #[command(flatten)]
     pub columns: ColumnArguments,
@@ -84,6 +98,11 @@ pub struct Train {
     /// Most iterations of the last stage
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = whole::<usize>(0, u64::MAX))]
     pub iterations: usize,
+
+    /// Networks to train on the same rows, each from weights of its own (member k has the seed plus k − 1); fit,
+    /// sample, evaluate and predict take them as one
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>(1, 1000))]
+    pub members: usize,
 
     /// Seed of the split and the initial weights
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
@@ -182,13 +201,20 @@ pub fn run(arguments: &Train, quiet: bool) -> anyhow::Result<ExitCode> {
     let config = config(arguments)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
-    let trained = train(&config, stop, &bar);
+    let trained = train_members(&config, arguments.members, stop, &bar);
     bar.finish();
     let trained = trained?;
-    trained.model.write_to(&output)?;
-    print(&if arguments.json { in_json(&trained)? } else { in_words(&trained) })?;
+    let models: Vec<Model> = trained.iter().map(|member| member.model.clone()).collect();
+    write_models(&models, &output)?;
+    print(&if arguments.json {
+        json(&members_json(trained.iter().map(in_json).collect()))?
+    } else {
+        of_members(trained.iter().map(in_words).collect())
+    })?;
     if !quiet {
-        trained.notes.iter().for_each(|note| eprintln!("warning: {note}"));
+        let mut notes: Vec<&String> = trained.iter().flat_map(|member| &member.notes).collect();
+        notes.dedup();
+        notes.iter().for_each(|note| eprintln!("warning: {note}"));
         eprintln!("Model: {}", arguments.out.display());
     }
     Ok(riemla_cli::interrupt::code(stop))
@@ -202,7 +228,8 @@ fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
         (None, None) => NetworkChoice::Auto(activation),
     };
     Ok(TrainConfig {
-        data: arguments.data.files(),
+        data: DataFiles { weights: arguments.weights.clone(), ..arguments.data.files() },
+        likelihood: arguments.likelihood.map(Into::into),
         task: arguments.task.map(|task| match task {
             TaskName::Classification => Task::Classification,
             TaskName::Regression => Task::Regression,
@@ -219,9 +246,9 @@ fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
     })
 }
 
-fn in_json(trained: &Trained) -> anyhow::Result<String> {
+fn in_json(trained: &Trained) -> serde_json::Value {
     let model = &trained.model;
-    json(&serde_json::json!({
+    serde_json::json!({
         "weights": model.theta.len(),
         "network": model.network,
         "likelihood": model.likelihood,
@@ -235,7 +262,7 @@ fn in_json(trained: &Trained) -> anyhow::Result<String> {
         "gradients": trained.cost.gradients,
         "notes": trained.notes,
         "version": env!("CARGO_PKG_VERSION"),
-    }))
+    })
 }
 
 fn in_words(trained: &Trained) -> String {

@@ -17,7 +17,7 @@ pub use feature::Feature;
 pub use looks::remarks;
 pub use scale::Scale;
 pub use tally::Tally;
-pub use target::Target;
+pub use target::{Label, Target, TargetNumber};
 
 use crate::error::{Error, Result};
 use crate::table::{ColumnKinds, Table};
@@ -30,6 +30,10 @@ pub enum Task {
     Classification,
     /// Real numbers.
     Regression,
+    /// Whole numbers from 0.
+    Counts,
+    /// Labels with two values each.
+    Labels,
 }
 
 /// What becomes of missing values of features; a missing target is always an error.
@@ -48,9 +52,11 @@ pub enum MissingValues {
 /// Choices for fitting an encoding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncodingOptions {
-    /// Target column; the last one if none.
+    /// Target column, or several separated by commas; the last one if none.
     pub target: Option<String>,
-    /// Classes or numbers.
+    /// Column of the weights of rows, which is no feature.
+    pub weights: Option<String>,
+    /// Classes, numbers, counts or labels.
     pub task: Task,
     /// Standardise features.
     pub standardize: bool,
@@ -70,6 +76,7 @@ impl EncodingOptions {
     pub fn new(task: Task) -> Self {
         Self {
             target: None,
+            weights: None,
             task,
             standardize: true,
             standardize_target: true,
@@ -88,28 +95,32 @@ pub struct Encoding {
     pub features: Vec<Feature>,
     /// The target.
     pub target: Target,
+    /// Column that says how much a row counts in training; all count once if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
 }
 
 impl Encoding {
     /// The encoding that the training table calls for, and what the user should know about it.
     pub fn fit(table: &Table, options: &EncodingOptions) -> Result<(Self, Vec<String>)> {
-        let last = table.columns.last().map(|column| column.name.clone());
-        let target = options.target.clone().or(last).unwrap_or_default();
-        for name in options.categorical.iter().chain([&target]) {
+        let targets = table.target_columns(options.target.as_deref(), options.weights.as_deref())?;
+        for name in options.categorical.iter().chain(&options.weights) {
             table.column(name)?;
         }
         let (mut features, mut notes) = (Vec::new(), Vec::new());
-        for column in table.columns.iter().filter(|column| column.name != target) {
+        let no_feature = |name: &String| targets.contains(name) || options.weights.as_ref() == Some(name);
+        for column in table.columns.iter().filter(|column| !no_feature(&column.name)) {
             features.push(Feature::fit(table, &column.name, options, &mut notes)?);
         }
         if features.is_empty() {
             let problem = "it is the only column, and at least one feature column is needed besides the \
                            target; if the columns are separated by another character than comma, semicolon \
                            or tab, give it with --delimiter";
-            return Err(Error::Column { file: table.file.clone(), column: target, problem: problem.into() });
+            let column = targets.join(", ");
+            return Err(Error::Column { file: table.file.clone(), column, problem: problem.into() });
         }
-        let target = Target::fit(table, target, options, &mut notes)?;
-        Ok((Self { features, target }, notes))
+        let target = Target::fit(table, targets, options, &mut notes)?;
+        Ok((Self { features, target, weights: options.weights.clone() }, notes))
     }
 
     /// Checks what a file may have got wrong: no features, scales that are not positive numbers.
@@ -122,35 +133,33 @@ impl Encoding {
                 return problem(feature.column(), found);
             }
         }
-        match self.target_scale() {
-            Some(scale) if !scale.is_valid() => {
-                problem(self.target_column(), format!("its scale {scale:?} must be finite with std above 0"))
+        if self.target.columns().is_empty() {
+            return problem("target", "there are no target columns".into());
+        }
+        match self.target_scales().iter().zip(self.target_columns()).find(|(scale, _)| !scale.is_valid()) {
+            Some((scale, column)) => {
+                problem(column, format!("its scale {scale:?} must be finite with std above 0"))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
-    /// Name of the target column.
-    pub fn target_column(&self) -> &str {
-        match &self.target {
-            Target::Classes { column, .. } | Target::Value { column, .. } => column,
-        }
+    /// Names of the target columns.
+    pub fn target_columns(&self) -> Vec<&str> {
+        self.target.columns()
     }
 
-    /// The classes; none in regression.
+    /// The classes; none if targets are numbers, counts or labels.
     pub fn classes(&self) -> Option<&[String]> {
         match &self.target {
             Target::Classes { classes, .. } => Some(classes),
-            Target::Value { .. } => None,
+            _ => None,
         }
     }
 
-    /// Scale of a real target; none in classification.
-    pub fn target_scale(&self) -> Option<Scale> {
-        match self.target {
-            Target::Classes { .. } => None,
-            Target::Value { mean, std, .. } => Some(Scale { mean, std }),
-        }
+    /// Scale of every real target; none for classes, counts and labels.
+    pub fn target_scales(&self) -> Vec<Scale> {
+        self.target.scales()
     }
 
     /// What a reader must take the columns as, whatever they look like.
@@ -161,11 +170,8 @@ impl Encoding {
                 if matches!(feature, Feature::Number { .. }) { &mut kinds.numbers } else { &mut kinds.text };
             list.push(feature.column().to_string());
         }
-        match &self.target {
-            Target::Classes { column, text: true, .. } => kinds.text.push(column.clone()),
-            Target::Classes { .. } => {}
-            Target::Value { column, .. } => kinds.numbers.push(column.clone()),
-        }
+        self.target.add_kinds(&mut kinds);
+        kinds.numbers.extend(self.weights.clone());
         kinds
     }
 
@@ -196,10 +202,27 @@ impl Encoding {
         Dataset::new(inputs, self.width(), targets).map_err(Error::content(&table.file))
     }
 
-    /// Names of the columns that are read: features, and the target if asked for.
+    /// The same with the weights of the rows, where training has them.
+    pub fn training_dataset(&self, table: &Table, tally: &mut Tally) -> Result<Dataset> {
+        let data = self.dataset(table, tally)?;
+        match &self.weights {
+            None => Ok(data),
+            Some(column) => {
+                let weights = table.numbers(column)?.to_vec();
+                data.with_weights(weights).map_err(|source| Error::Column {
+                    file: table.file.clone(),
+                    column: column.clone(),
+                    problem: source.to_string(),
+                })
+            }
+        }
+    }
+
+    /// Names of the columns that are read: features, and the targets if asked for.
     pub fn columns(&self, target: bool) -> Vec<String> {
         let features = self.features.iter().map(|feature| feature.column().to_string());
-        features.chain(target.then(|| self.target_column().to_string())).collect()
+        let targets = if target { self.target_columns() } else { Vec::new() };
+        features.chain(targets.into_iter().map(str::to_string)).collect()
     }
 
     /// Number of inputs that a row becomes.

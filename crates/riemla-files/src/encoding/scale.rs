@@ -18,7 +18,7 @@ impl Scale {
     pub const IDENTITY: Self = Self { mean: 0.0, std: 1.0 };
 
     /// Mean and (population) standard deviation of the values of a column that are not missing: those of
-    /// the chosen rows, or of all if these have none.
+    /// the chosen rows, or of all if these have none. A row of weight 2 counts as two, as it does in the loss.
     pub(super) fn fit(
         table: &Table,
         column: &str,
@@ -30,20 +30,23 @@ impl Scale {
             column: column.into(),
             problem: problem.into(),
         };
-        let there = |value: &f64| !value.is_nan();
-        let chosen: Vec<f64> = match &options.rows {
-            Some(rows) => rows.iter().filter_map(|&row| values.get(row).copied()).filter(there).collect(),
-            None => Vec::new(),
+        let weights = options.weights.as_deref().map(|weights| table.numbers(weights)).transpose()?;
+        // Value and weight of a row that counts.
+        let entry = |row: usize| {
+            let weight = weights.map_or(1.0, |weights| weights[row]);
+            values.get(row).filter(|value| !value.is_nan() && weight > 0.0).map(|value| (*value, weight))
         };
-        let values = if chosen.is_empty() { values.iter().copied().filter(there).collect() } else { chosen };
-        let Some(&first) = values.first() else {
+        let chosen: Vec<(f64, f64)> = options.rows.iter().flatten().filter_map(|&row| entry(row)).collect();
+        let values = if chosen.is_empty() { (0..values.len()).filter_map(entry).collect() } else { chosen };
+        let Some(&(first, _)) = values.first() else {
             return Err(problem("all its values are missing; leave it out (--ignore)"));
         };
-        let n = values.len() as f64;
-        let mean = values.iter().map(|value| value / n).sum::<f64>();
-        let std = (values.iter().map(|value| (value - mean).powi(2) / n).sum::<f64>()).sqrt();
+        let n: f64 = values.iter().map(|(_, weight)| weight).sum();
+        let mean = values.iter().map(|(value, weight)| weight * value / n).sum::<f64>();
+        let std =
+            (values.iter().map(|(value, weight)| weight * (value - mean).powi(2) / n).sum::<f64>()).sqrt();
         // A constant column may show rounding errors.
-        let constant = values.iter().all(|value| *value == first);
+        let constant = values.iter().all(|(value, _)| *value == first);
         let scale = if constant { Self { mean: first, std: 1.0 } } else { Self { mean, std } };
         if scale.is_valid() {
             return Ok(scale);

@@ -1,7 +1,7 @@
 //! What is written about a run and about each of its draws.
 
 use riemla::geometry::{Counters, Diagnostics, Status};
-use riemla::posterior::{Draw, GeodesicSummary};
+use riemla::posterior::{Draw, GeodesicSummary, PolishSummary};
 use serde::{Deserialize, Serialize};
 
 use super::RunConfig;
@@ -40,6 +40,9 @@ pub struct DrawRecord {
     /// What its geodesic did; none for methods without.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub geodesic: Option<GeodesicRecord>,
+    /// What the chain that polished it did; none for draws without.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub polish: Option<PolishRecord>,
     /// The kind of processor that took it; empty in files of versions that did not write it.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub processor: String,
@@ -72,17 +75,45 @@ pub struct GeodesicRecord {
     loss_bound: f64,
 }
 
+/// The chain of a polished draw, all numbers in one object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolishRecord {
+    gradients: usize,
+    proposals: usize,
+    accepted: usize,
+    #[serde(with = "any_number")]
+    acceptance: f64,
+    #[serde(with = "any_number")]
+    loss_start: f64,
+    #[serde(with = "any_number")]
+    loss_half: f64,
+    #[serde(with = "any_number")]
+    loss_end: f64,
+    #[serde(with = "any_number")]
+    square_start: f64,
+    #[serde(with = "any_number")]
+    square_end: f64,
+    #[serde(with = "any_number")]
+    overlap: f64,
+}
+
 impl DrawRecord {
     /// The record of a draw.
     pub fn new(draw: &Draw) -> Self {
-        let geodesic = draw.geodesic.as_ref().map(GeodesicRecord::new);
-        Self { index: draw.index, geodesic, processor: draw.processor.clone() }
+        Self {
+            index: draw.index,
+            geodesic: draw.geodesic.as_ref().map(GeodesicRecord::new),
+            polish: draw.polish.as_ref().map(PolishRecord::new),
+            processor: draw.processor.clone(),
+        }
     }
 
     /// The draw of a record.
     pub fn into_draw(self, theta: Vec<f64>) -> Draw {
         let geodesic = self.geodesic.map(|record| record.summary());
-        Draw { index: self.index, theta, geodesic, processor: self.processor }
+        let polish = self.polish.map(|record| record.summary());
+        Draw { index: self.index, theta, geodesic, polish, processor: self.processor }
     }
 }
 
@@ -126,6 +157,62 @@ impl GeodesicRecord {
                 loss_bound,
             },
             attempts: self.attempts,
+        }
+    }
+}
+
+impl PolishRecord {
+    fn new(summary: &PolishSummary) -> Self {
+        let PolishSummary {
+            gradients,
+            proposals,
+            accepted,
+            acceptance,
+            loss_start,
+            loss_half,
+            loss_end,
+            square_start,
+            square_end,
+            overlap,
+        } = *summary;
+        Self {
+            gradients,
+            proposals,
+            accepted,
+            acceptance,
+            loss_start,
+            loss_half,
+            loss_end,
+            square_start,
+            square_end,
+            overlap,
+        }
+    }
+
+    fn summary(&self) -> PolishSummary {
+        let Self {
+            gradients,
+            proposals,
+            accepted,
+            acceptance,
+            loss_start,
+            loss_half,
+            loss_end,
+            square_start,
+            square_end,
+            overlap,
+        } = *self;
+        PolishSummary {
+            gradients,
+            proposals,
+            accepted,
+            acceptance,
+            loss_start,
+            loss_half,
+            loss_end,
+            square_start,
+            square_end,
+            overlap,
         }
     }
 }

@@ -85,6 +85,31 @@ impl Table {
         found.ok_or_else(|| self.missing_columns(vec![name.into()]))
     }
 
+    /// The named target column, or several separated by commas (unless a column has that very name); the last one, or
+    /// the one before the weights, if none is named.
+    pub fn target_columns(&self, named: Option<&str>, weights: Option<&str>) -> Result<Vec<String>> {
+        let is_there = |name: &str| self.columns.iter().any(|column| column.name == name);
+        let names: Vec<String> = match named {
+            Some(name) if is_there(name) => vec![name.to_string()],
+            Some(names) => names.split(',').map(|name| name.trim().to_string()).collect(),
+            None => {
+                let others = self.columns.iter().filter(|column| weights != Some(column.name.as_str()));
+                others.last().map(|column| column.name.clone()).into_iter().collect()
+            }
+        };
+        let absent: Vec<String> = names.iter().filter(|name| !is_there(name)).cloned().collect();
+        if !absent.is_empty() || names.is_empty() {
+            return Err(self.missing_columns(absent));
+        }
+        let twice = names.iter().enumerate().find(|(k, name)| names[..*k].contains(name));
+        if let Some((_, column)) = twice.or(names.iter().enumerate().find(|(_, name)| weights == Some(name)))
+        {
+            let problem = "it is named twice: a column is one target, or the weights of the rows".into();
+            return Err(Error::Column { file: self.file.clone(), column: column.clone(), problem });
+        }
+        Ok(names)
+    }
+
     /// The table without the given columns, all of which must be there.
     pub fn without(mut self, names: &[String]) -> Result<Self> {
         let absent = names.iter().filter(|name| self.columns.iter().all(|column| column.name != **name));

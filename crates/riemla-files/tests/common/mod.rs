@@ -8,7 +8,7 @@ use riemla::data::toy::two_moons;
 use riemla::geometry::{Counters, Diagnostics, Status};
 use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
-use riemla::posterior::{Draw, GeodesicSummary, Method, PosteriorConfig};
+use riemla::posterior::{Draw, GeodesicSummary, Method, PolishSummary, PosteriorConfig};
 use riemla_files::encoding::{Encoding, Feature, Target};
 use riemla_files::{Digest, FittedTo, Model, Origin, RunInfo, SavedPosterior, TrainingData, TrainingRecord};
 
@@ -30,6 +30,7 @@ pub fn model() -> Model {
         encoding: Some(Encoding {
             features: features.to_vec(),
             target: Target::Classes { column: "kind".into(), classes, text: true },
+            weights: None,
         }),
         training: Some(TrainingRecord {
             class_weights: None,
@@ -102,7 +103,22 @@ pub fn draws(count: u64) -> Vec<Draw> {
         },
         attempts: 1,
     };
-    let draw = |i| Draw::new(i, vec![i as f64 / 3.0; DIM], Some(summary(i)));
+    let polish = |i: u64| PolishSummary {
+        gradients: 101,
+        proposals: 10,
+        accepted: i as usize % 11,
+        acceptance: 0.7,
+        loss_start: 2.0,
+        loss_half: 1.0 / 3.0,
+        loss_end: 1e-300,
+        square_start: 1.5,
+        square_end: f64::INFINITY,
+        overlap: -0.1,
+    };
+    let draw = |i| {
+        let polish = Some(polish(i));
+        Draw { polish, ..Draw::new(i, vec![i as f64 / 3.0; DIM], Some(summary(i))) }
+    };
     (0..count).map(draw).collect()
 }
 

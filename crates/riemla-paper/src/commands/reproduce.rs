@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use riemla_files::{Existing, Kind, OutputFile, Shard};
+use riemla_paper::confirmation;
 use riemla_paper::datasets::DataDirs;
 use riemla_paper::experiments::{
     self, BUILTIN, Experiment, ExperimentError, Outcome, PriorName, Problem, Request, Setting, Takes,
@@ -33,6 +34,7 @@ results.csv
 --shard for the report
   riemla reproduce strength --out results/strength          compare rules for the strength of the metric
   riemla reproduce truth --out results/truth                compare methods with exact draws
+  riemla reproduce confirmation --out results/confirmation  the defaults on tables that played no part
 
 Every draw is saved as soon as it is finished. Ctrl-C ends the run after the current draws and writes a \
 report of the results so far; --resume continues, with the same results as an uninterrupted run.";
@@ -135,8 +137,36 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
         ["list", ..] => {
             anyhow::bail!("`reproduce list` lists all experiments and takes no further arguments")
         }
+        [confirmation::NAME] => confirm(arguments, quiet),
         _ => execute(arguments, &request(arguments, &words)?, quiet),
     }
+}
+
+/// The defaults on tables that played no part in choosing them.
+fn confirm(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
+    let fixed = arguments.prior != PriorArgument::Both
+        || !arguments.preset.is_empty()
+        || arguments.samples.is_some()
+        || arguments.shard.is_some();
+    if fixed {
+        let name = confirmation::NAME;
+        anyhow::bail!("{name} has its own settings: leave out --prior, --preset, --samples and --shard");
+    }
+    let mut plan = confirmation::Plan::new(arguments.quick)?;
+    plan.seeds = arguments.seeds.unwrap_or(plan.seeds);
+    prepare(&arguments.out, arguments.resume, None, &[])?;
+    let data = DataDirs::new(arguments.data_dir.as_deref());
+    let (stop, bar, begun) = (stop_flag(quiet)?, Bar::new(quiet), Instant::now());
+    let outcome = confirmation::run(&plan, &arguments.out, &data, stop, &bar);
+    bar.finish();
+    let outcome = outcome?;
+    if !confirmation::records(&arguments.out)?.is_empty() {
+        let page = confirmation::write_reports(&arguments.out)?;
+        if !quiet {
+            eprintln!("Report: {}", page.display());
+        }
+    }
+    finish(&outcome, begun, None, quiet)
 }
 
 /// Runs in the output directory and reports what is there, whatever the end.
@@ -153,8 +183,13 @@ fn execute(arguments: &Reproduce, request: &Request, quiet: bool) -> anyhow::Res
     if request.shard.is_none() {
         report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
     }
+    finish(&outcome, begun, request.shard, quiet)
+}
+
+/// How a run ended, in words and as an exit code.
+fn finish(outcome: &Outcome, begun: Instant, shard: Option<Shard>, quiet: bool) -> anyhow::Result<ExitCode> {
     if !quiet {
-        eprintln!("{}", closing(&outcome, begun.elapsed().as_secs(), request.shard));
+        eprintln!("{}", closing(outcome, begun.elapsed().as_secs(), shard));
     }
     outcome.failures.iter().for_each(|failure| eprintln!("error: {failure}"));
     Ok(match outcome {
@@ -257,6 +292,11 @@ fn list() -> anyhow::Result<String> {
         text += &format!("{name:15} {title}\n{:15} {seeds} seeds, {samples} draws per posterior\n", "");
         text += &needs(takes, problems);
     }
+    text += &format!(
+        "{:15} The defaults on tables that played no part in choosing them\n{:15} see docs/confirmation.md\n",
+        confirmation::NAME,
+        ""
+    );
     text += "\nTimes are for one core, both priors and the presets paper and calibrated.\n";
     Ok(text)
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::{Experiment, ExperimentError, PriorName, Result};
+use super::{Experiment, ExperimentError, Result};
 
 /// Names and texts: the paper's, in its order, then studies of our own.
-pub const BUILTIN: [(&str, &str); 15] = [
+pub const BUILTIN: [(&str, &str); 16] = [
     ("logistic", include_str!("../../experiments/logistic.toml")),
     ("regression", include_str!("../../experiments/regression.toml")),
     ("regression-gap", include_str!("../../experiments/regression-gap.toml")),
@@ -21,6 +21,7 @@ pub const BUILTIN: [(&str, &str); 15] = [
     ("truth", include_str!("../../experiments/truth.toml")),
     ("prior", include_str!("../../experiments/prior.toml")),
     ("prior-mnist", include_str!("../../experiments/prior-mnist.toml")),
+    ("scale", include_str!("../../experiments/scale.toml")),
 ];
 
 /// The names of the paper's experiments: those that leave the settings of geodesics to the presets, know no truth and
@@ -28,7 +29,7 @@ pub const BUILTIN: [(&str, &str); 15] = [
 pub fn paper_experiments() -> Vec<&'static str> {
     let of_paper = |name: &&str| {
         builtin(name).is_ok_and(|e| {
-            e.settings.is_empty() && e.truth.is_none() && !e.priors.contains(&PriorName::Searched)
+            e.settings.is_empty() && e.truth.is_none() && !e.priors.iter().any(|p| p.comes_with_weights())
         })
     };
     BUILTIN.map(|(name, _)| name).into_iter().filter(of_paper).collect()

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use riemla::posterior::{Draw, Posterior};
+use riemla::posterior::{Draw, PolishFound, Posterior};
 use riemla_files::ours::LOG_FILE;
 use riemla_files::samples::write_samples;
 use riemla_files::{Origin, RunConfig, RunInfo};
@@ -28,6 +28,8 @@ pub struct Drawn {
     pub strength: Option<f64>,
     /// How it was found, if by a rule.
     pub found: Option<FoundStrength>,
+    /// Step size and length of the chains that polished the draws, if they were.
+    pub polish: Option<PolishFound>,
     /// Whether a stop was requested before all were drawn.
     pub stopped: bool,
     /// Gradients of all draws together, where they follow no geodesics.
@@ -48,7 +50,16 @@ impl Drawn {
     /// Gradients of all draws.
     pub fn gradients(&self) -> usize {
         let geodesics = self.draws.iter().filter_map(|draw| draw.geodesic);
-        self.other_gradients + geodesics.map(|geodesic| geodesic.counters.gradients).sum::<usize>()
+        let chains = self.draws.iter().filter_map(|draw| draw.polish);
+        self.other_gradients
+            + geodesics.map(|geodesic| geodesic.counters.gradients).sum::<usize>()
+            + chains.map(|chain| chain.gradients).sum::<usize>()
+    }
+
+    /// Gradients of the searches for strength, step size and length.
+    pub fn search_gradients(&self) -> usize {
+        let polish = self.polish.as_ref().map_or(0, |found| found.search_gradients);
+        polish + self.found.as_ref().map_or(0, |found| found.counters.gradients)
     }
 }
 
@@ -90,6 +101,7 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
         seconds_per_sample: made.seconds_per_draw,
         strength: made.strength,
         found: made.found,
+        polish: made.polish,
         stopped,
         ..Drawn::default()
     })

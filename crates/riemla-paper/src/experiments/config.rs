@@ -1,6 +1,6 @@
 //! An experiment as a reader writes it: one TOML file, checked strictly.
 
-use riemla::curvature::Subset;
+use riemla::curvature::{Structure, Subset};
 use riemla::nn::{Activation, NetworkSpec};
 use riemla::objective::Likelihood;
 use riemla::posterior::BatchPlan;
@@ -46,6 +46,10 @@ pub struct Experiment {
     /// Data sets that a model should find strange.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub out_of_distribution: Vec<String>,
+    /// Approximations of the curvature: every problem once with each. Such an experiment scores its own test rows
+    /// too where there are strange ones, and has a table of times and memory instead of the paper's tables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approximations: Vec<Approximation>,
     /// Draws are held against the truth, not against the paper's numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<TruthPlan>,
@@ -54,6 +58,19 @@ pub struct Experiment {
     /// Data, network and training, one each per row group of the table.
     #[serde(default)]
     pub problems: Vec<Problem>,
+}
+
+/// How much of the curvature is kept, of which weights.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approximation {
+    /// Its name in results, after that of the problem.
+    pub name: String,
+    /// The structure.
+    pub structure: Structure,
+    /// The uncertain weights.
+    #[serde(default)]
+    pub subset: Subset,
 }
 
 /// What a full run takes, in words.
@@ -103,6 +120,9 @@ pub struct Problem {
     /// Which weights are uncertain.
     #[serde(default)]
     pub subset: Subset,
+    /// How much of the curvature is kept.
+    #[serde(default, skip_serializing_if = "is_full")]
+    pub structure: Structure,
     /// How the weights are trained.
     pub training: Training,
     /// The fixed prior precision of the Laplace approximation.
@@ -179,11 +199,12 @@ pub enum Split {
         /// Upper end.
         to: f64,
     },
-    /// Images: so many per class for training, so many of the test part for the test, the others of it
-    /// for validation.
+    /// Images: so many per class for training, or all, so many of the test part for the test, the others of
+    /// it for validation.
     Images {
-        /// Per class.
-        per_class: usize,
+        /// Per class; all if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        per_class: Option<usize>,
         /// For the test.
         test: usize,
         /// Seed of the choice.
@@ -271,6 +292,10 @@ pub struct Quick {
     /// Shorter chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chains: Option<ChainPlan>,
+}
+
+fn is_full(structure: &Structure) -> bool {
+    *structure == Structure::Full
 }
 
 fn ten() -> usize {

@@ -157,8 +157,7 @@ impl Run<'_> {
             let priors = self.request.priors_of(experiment).into_iter();
             for prior in priors.filter(|prior| cells.iter().any(|key| key.prior == *prior)) {
                 let fit = fit::fit(&self.request.out, problem, &rows, (seed, prior), self.stop, self.watch)?;
-                let laplace = fit.laplace(problem, &rows, prior)?;
-                let fitted = Fitted::new(&ready, &rows, &fit, laplace);
+                let fitted = Fitted::new(&ready, &rows, &fit, prior)?;
                 match &experiment.truth {
                     None => self.cells_of(experiment, &subject, &fitted, (seed, prior))?,
                     Some(plan) => {

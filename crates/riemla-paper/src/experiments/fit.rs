@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use riemla::Control;
-use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, PriorSearch};
+use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, PriorSearch, Structure};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 use riemla::posterior::{Method, NetworkOutputs, Outputs as _};
-use riemla::train::{self, Schedule, TrainReport, TrainStatus};
+use riemla::train::{self, Recipe, Schedule, TrainReport, TrainStatus};
 use riemla_files::identity::differences;
 use riemla_files::json::FORMAT_VERSION;
 use riemla_files::{Digest, Existing, Model, TrainingRecord, Turn};
@@ -73,7 +73,7 @@ impl Key {
 /// The directory of a problem's weights under a seed.
 pub fn directory(out: &Path, problem: &Problem, seed: u64, prior: PriorName) -> PathBuf {
     let name = slug(problem.fit.as_ref().unwrap_or(&problem.name));
-    let name = if prior == PriorName::Searched { format!("{name}-searched") } else { name };
+    let name = if prior.comes_with_weights() { format!("{name}-{}", prior.name()) } else { name };
     out.join("fits").join(name).join(format!("seed-{seed}"))
 }
 
@@ -108,7 +108,7 @@ pub fn fit(
             file: directory.clone(),
             message: "it does not say how it was trained".into(),
         })?;
-        let loss = if prior == PriorName::Searched {
+        let loss = if prior.comes_with_weights() {
             let prior = Prior::new(&model.prior_precision, loss(problem, rows)?.network())?;
             loss(problem, rows)?.with(model.likelihood, prior)?
         } else {
@@ -117,10 +117,10 @@ pub fn fit(
         return Ok(Fit { network: loss.network().clone(), loss, theta: model.theta, training });
     }
     watch.note(&format!("{}: training, seed {seed}", problem.name));
-    let fit = if prior == PriorName::Searched {
-        search_new(problem, rows, seed, stop)?
-    } else {
-        train_new(problem, rows, seed, stop)?
+    let fit = match prior {
+        PriorName::Searched => search_new(problem, rows, seed, stop)?,
+        PriorName::Alternated => alternate_new(problem, rows, seed, stop, watch)?,
+        _ => train_new(problem, rows, seed, stop)?,
     };
     let model = Model {
         network: fit.network.spec().clone(),
@@ -164,6 +164,48 @@ fn search_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> R
         return Err(ExperimentError::Interrupted);
     }
     Ok(recorded(found.loss, found.theta, rows, (seed, "search".into()), &found.report))
+}
+
+/// Most iterations of a descent, and the share of √δ at which it ends: the loss is then at most half its square
+/// above that of a minimum.
+const ITERATIONS: usize = 400;
+const TOLERANCE: f64 = 0.3;
+/// Choices of the prior.
+const ROUNDS: usize = 4;
+
+/// Weights and prior in turn: a descent, then the prior of the largest marginal likelihood at these weights, with
+/// Kronecker factors, and a descent under the last one.
+fn alternate_new(
+    problem: &Problem,
+    rows: &Rows,
+    seed: u64,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Fit> {
+    let mut loss = loss(problem, rows)?;
+    let mut theta = loss.network().initialize(seed);
+    let control = Control::default().stopping(stop);
+    let recipe = Recipe { iterations: ITERATIONS, memory: 20, learning_rate: 1e-3, ..Recipe::default() };
+    recipe.approach(&loss, seed, &mut theta, control)?;
+    let config = LaplaceConfig { structure: Structure::Kronecker, ..LaplaceConfig::default() };
+    for round in 0..=ROUNDS {
+        let delta = loss.prior().scalar().unwrap_or(1.0);
+        let report = recipe.polish(&loss, &mut theta, Some(TOLERANCE * delta.sqrt()), control)?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(ExperimentError::Interrupted);
+        }
+        let (steps, norm) = (report.iterations, report.gradient_norm);
+        watch.note(&format!(
+            "{}: prior precision {delta:.3}, gradient norm {norm:.1e} after {steps} steps",
+            problem.name
+        ));
+        if round == ROUNDS {
+            return Ok(recorded(loss, theta, rows, (seed, "alternated".into()), &report));
+        }
+        let laplace = Laplace::fit(&loss, &theta, &config, Control::default())?;
+        loss = loss.with(laplace.likelihood, laplace.prior)?;
+    }
+    unreachable!("the last round returns")
 }
 
 fn recorded(
@@ -237,10 +279,10 @@ impl Fit {
         let choice = match prior {
             PriorName::Optimized => PriorChoice::Optimize,
             PriorName::Fixed => PriorChoice::Fixed(PriorPrecision::Scalar(problem.fixed_prior)),
-            PriorName::Given | PriorName::Searched => PriorChoice::Keep,
+            PriorName::Given | PriorName::Searched | PriorName::Alternated => PriorChoice::Keep,
         };
-        let config =
-            LaplaceConfig { prior: choice, subset: problem.subset.clone(), ..LaplaceConfig::default() };
+        let (structure, subset) = (problem.structure, problem.subset.clone());
+        let config = LaplaceConfig { prior: choice, structure, subset, ..LaplaceConfig::default() };
         if let (PriorName::Fixed, Likelihood::Gaussian { .. }) = (prior, problem.likelihood) {
             let sigma_noise = self.training_error(rows)?;
             let likelihood = Likelihood::Gaussian { sigma_noise };
@@ -260,7 +302,7 @@ impl Fit {
         let outputs = Arc::new(NetworkOutputs::new(self.network.clone(), laplace.likelihood)?);
         let method = if linearized { Method::LinRiemLa } else { Method::RiemLa };
         let model = riemla::predict::Predictor::new(outputs, method, laplace.gaussian.clone());
-        Ok(Predictor { model, thetas, way: Way::Draws, scale: None })
+        Ok(Predictor { model, thetas, way: Way::Draws, scales: Vec::new() })
     }
 
     fn training_error(&self, rows: &Rows) -> Result<f64> {

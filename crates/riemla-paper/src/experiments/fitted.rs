@@ -1,12 +1,13 @@
 //! A trained problem under one seed and prior: its posteriors, their scores, what is written of them.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use riemla::curvature::Laplace;
+use riemla::curvature::{Laplace, memory_estimate};
 use riemla::data::Targets;
 use riemla::objective::Likelihood;
 use riemla::posterior::{Posterior, PosteriorConfig};
-use riemla::predict::Prediction;
+use riemla::predict::{Prediction, fit_temperature};
 use riemla_files::{Digest, FittedTo, Origin};
 
 use super::bench::{Bench, Verdict};
@@ -15,8 +16,9 @@ use super::config::Problem;
 use super::fit::Fit;
 use super::record::{CellKey, MadeFrom, ModelSummary, Score};
 use super::rows::Rows;
-use super::{Experiment, MethodName, Result};
+use super::{Experiment, MethodName, PriorName, Result};
 use riemla_workflow::scores::{Doubts, Scorer};
+use riemla_workflow::workflow::predictor::Way;
 
 /// A problem with its data, ready for seeds.
 pub struct Ready<'a> {
@@ -46,6 +48,8 @@ fn in_paper_units(
             scores.retain(|(name, _)| ["nlpd", "rmse"].contains(name));
             scores.sort_by_key(|(name, _)| *name);
         }
+        // The paper has none of these.
+        Prediction::Counts(_) | Prediction::Labels(_) => {}
     }
     Ok(scores)
 }
@@ -60,13 +64,18 @@ pub struct Fitted<'a> {
     pub fit: &'a Fit,
     /// The approximation under this prior.
     pub laplace: Arc<Laplace>,
+    /// What that took.
+    pub fit_seconds: f64,
     /// What draws from it and their scores depend on.
     pub made_from: MadeFrom,
 }
 
 impl<'a> Fitted<'a> {
-    /// Under the prior of `laplace`.
-    pub fn new(ready: &'a Ready<'a>, rows: &'a Rows, fit: &'a Fit, laplace: Laplace) -> Self {
+    /// Approximates the posterior of a trained network under a prior.
+    pub fn new(ready: &'a Ready<'a>, rows: &'a Rows, fit: &'a Fit, prior: PriorName) -> Result<Self> {
+        let clock = Instant::now();
+        let laplace = fit.laplace(ready.problem, rows, prior)?;
+        let fit_seconds = clock.elapsed().as_secs_f64();
         let data = FittedTo::new(&rows.train, rows.validation.as_ref());
         let strange = ready.strange.iter().map(|(_, inputs)| Digest::of_numbers([inputs.as_slice()]));
         let made_from = MadeFrom {
@@ -74,7 +83,7 @@ impl<'a> Fitted<'a> {
             test: Some(Digest::of_data(&rows.test)),
             out_of_distribution: strange.collect(),
         };
-        Self { ready, rows, fit, laplace: Arc::new(laplace), made_from }
+        Ok(Self { ready, rows, fit, laplace: Arc::new(laplace), fit_seconds, made_from })
     }
 
     /// The posterior of a key.
@@ -96,21 +105,24 @@ impl<'a> Fitted<'a> {
     /// The scores of draws.
     fn scores(&self, key: &CellKey, thetas: Vec<Vec<f64>>) -> Result<Vec<Score>> {
         let Ready { experiment, problem, strange } = self.ready;
-        let predictor = self.fit.predictor(&self.laplace, key.method.is_linearized(), thetas)?;
+        let mut predictor = self.fit.predictor(&self.laplace, key.method.is_linearized(), thetas)?;
+        if let (MethodName::MapTemperature, Some(rows)) = (key.method, &self.rows.validation) {
+            let outputs = predictor.outputs(rows.inputs())?.swap_remove(0);
+            let likelihood = self.laplace.likelihood;
+            predictor.way = Way::Temperature(fit_temperature(&outputs, likelihood, rows.targets())?);
+        }
         let test = predictor.predict(self.rows.test.inputs())?;
         let named = |name: &str, all: Vec<(&'static str, f64)>| -> Vec<Score> {
             let score =
                 |(score, value): (&str, f64)| Score { test_set: name.into(), score: score.into(), value };
             all.into_iter().map(score).collect()
         };
-        if strange.is_empty() {
-            return Ok(named(
-                &problem.name,
-                in_paper_units(&test, self.rows.test.targets(), experiment.bins)?,
-            ));
+        let mut scores = Vec::new();
+        if strange.is_empty() || !experiment.approximations.is_empty() {
+            let own = in_paper_units(&test, self.rows.test.targets(), experiment.bins)?;
+            scores.extend(named(&problem.name, own));
         }
         let known = Doubts::of(&test)?;
-        let mut scores = Vec::new();
         for (name, inputs) in strange {
             scores.extend(named(name, known.areas(&Doubts::of(&predictor.predict(inputs)?)?)?));
         }
@@ -124,6 +136,8 @@ impl<'a> Fitted<'a> {
             Likelihood::Gaussian { sigma_noise } => Some(sigma_noise),
             _ => None,
         };
+        let memory =
+            memory_estimate(self.ready.problem.structure, &self.fit.network, laplace.gaussian.subset());
         ModelSummary {
             weights: laplace.gaussian.theta().len(),
             prior_precision: laplace.prior.scalar(),
@@ -131,18 +145,23 @@ impl<'a> Fitted<'a> {
             log_marginal_likelihood: laplace.log_marginal_likelihood,
             gradient_norm: laplace.gradient_norm,
             training: self.fit.training.clone(),
+            fit_seconds: Some(self.fit_seconds),
+            fit_megabytes: memory.ok().map(|bytes| bytes as f64 / 1e6),
         }
     }
 }
 
 impl Bench for Fitted<'_> {
     fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
+        if key.method == MethodName::MapTemperature {
+            return Ok(Drawn::of_gradients(vec![self.fit.theta.clone()], 0));
+        }
         cell::draws(self.posterior(key)?, wanted)
     }
 
     fn judge(&self, key: &CellKey, drawn: &Drawn) -> Result<Verdict> {
         let thetas: Vec<&[f64]> = drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect();
-        let uncertain = key.method != MethodName::Map;
+        let uncertain = ![MethodName::Map, MethodName::MapTemperature].contains(&key.method);
         let ratio = || -> Result<f64> { Ok(self.posterior(key)?.virial_ratio(&thetas)?) };
         let virial_ratio = uncertain.then(ratio).transpose()?;
         let scores = self.scores(key, drawn.draws.iter().map(|draw| draw.theta.clone()).collect())?;

@@ -8,7 +8,7 @@ mod engine;
 mod error;
 mod fit;
 mod fitted;
-mod layout;
+pub(crate) mod layout;
 mod names;
 mod paper;
 mod record;
@@ -21,7 +21,9 @@ mod subject;
 pub mod truth;
 
 pub use builtin::{BUILTIN, builtin, open, paper_experiments};
-pub use config::{Experiment, Figure, NetworkChoice, Optimizer, Problem, Quick, Split, Takes, Training};
+pub use config::{
+    Approximation, Experiment, Figure, NetworkChoice, Optimizer, Problem, Quick, Split, Takes, Training,
+};
 pub use engine::{Outcome, Request, run};
 pub use error::ExperimentError;
 pub use layout::prepare;

@@ -15,6 +15,9 @@ pub enum PriorName {
     /// The largest marginal likelihood over all priors, with the weights at a minimum under each: not the
     /// weights of the paper.
     Searched,
+    /// The marginal likelihood, in turn with the weights: at a minimum under it, but perhaps not of the largest
+    /// marginal likelihood. For networks on which the search over all priors would take too long.
+    Alternated,
 }
 
 impl PriorName {
@@ -22,7 +25,12 @@ impl PriorName {
     pub const ALL: [Self; 2] = [Self::Optimized, Self::Fixed];
 
     /// Those that only studies have: they are run whatever priors are asked for.
-    pub const OF_STUDIES: [Self; 2] = [Self::Given, Self::Searched];
+    pub const OF_STUDIES: [Self; 3] = [Self::Given, Self::Searched, Self::Alternated];
+
+    /// Whether the weights were trained with a prior that was found with them: not the weights of the paper.
+    pub fn comes_with_weights(self) -> bool {
+        matches!(self, Self::Searched | Self::Alternated)
+    }
 
     /// The name used everywhere.
     pub fn name(self) -> &'static str {
@@ -31,6 +39,7 @@ impl PriorName {
             Self::Fixed => "fixed",
             Self::Given => "given",
             Self::Searched => "searched",
+            Self::Alternated => "alternated",
         }
     }
 }

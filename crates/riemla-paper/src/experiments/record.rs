@@ -140,13 +140,14 @@ impl DrawSummary {
         let (n, failed) = (summaries.len() as f64, drawn.failed.len() as f64);
         let mut counters = Counters::default();
         summaries.iter().for_each(|summary| counters += summary.counters);
+        let polish: usize = drawn.draws.iter().filter_map(|draw| draw.polish).map(|p| p.gradients).sum();
         let unfinished = summaries.iter().filter(|s| s.status != Status::Reached || s.attempts > 1).count();
         let drifts = summaries.iter().map(|s| s.diagnostics.speed_drift).filter(|drift| drift.is_finite());
         let drifts: Vec<f64> = drifts.collect();
         Self {
             speed_drift: (!drifts.is_empty()).then(|| drifts.iter().sum::<f64>() / drifts.len() as f64),
             unfinished_fraction: Some((unfinished as f64 + failed) / (n + failed)),
-            gradients_per_sample: Some(counters.gradients as f64 / n),
+            gradients_per_sample: Some((counters.gradients + polish) as f64 / n),
             counters: Some(counters),
             ..plain
         }
@@ -168,6 +169,12 @@ pub struct ModelSummary {
     pub gradient_norm: f64,
     /// How θ* was trained.
     pub training: TrainingRecord,
+    /// Seconds of the curvature and its factorisation; none in files of old.
+    #[serde(default)]
+    pub fit_seconds: Option<f64>,
+    /// Memory of that at its peak, in MB beyond data and network: an estimate.
+    #[serde(default)]
+    pub fit_megabytes: Option<f64>,
 }
 
 /// All lines, in the order of their keys.

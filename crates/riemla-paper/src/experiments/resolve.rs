@@ -1,6 +1,6 @@
 //! From the text of an experiment to what is really run.
 
-use super::config::{Problem, Quick};
+use super::config::{Approximation, Problem, Quick};
 use super::{Experiment, ExperimentError, MethodName, PriorName, Result, builtin};
 use riemla_workflow::setting::Entry;
 
@@ -88,7 +88,12 @@ impl Experiment {
         if self.priors.contains(&PriorName::Given) {
             return Err("the prior `given` is for experiments with a [truth]".into());
         }
-        let unfit = |entry: &&Entry| entry.method.posterior().is_none() || entry.setting.is_some();
+        let temperature =
+            self.problems.iter().all(|p| p.split.has_validation()) && !self.approximations.is_empty();
+        let known = |method: MethodName| {
+            method.posterior().is_some() || (temperature && method == MethodName::MapTemperature)
+        };
+        let unfit = |entry: &&Entry| !known(entry.method) || entry.setting.is_some();
         match self.methods.iter().find(unfit) {
             Some(entry) => Err(format!(
                 "{entry} is for experiments with a [truth]; the methods here are {}, and settings are \
@@ -112,7 +117,26 @@ impl Experiment {
         if quick {
             self.shrink();
         }
+        self.approximate();
         Ok(self)
+    }
+
+    /// Every problem once with each approximation; the trained weights are shared. Those there are already stay.
+    fn approximate(&mut self) {
+        if self.approximations.is_empty() || self.problems.iter().any(|problem| problem.fit.is_some()) {
+            return;
+        }
+        let with = |problem: &Problem| {
+            let with = |Approximation { name, structure, subset }: &Approximation| Problem {
+                name: format!("{} {name}", problem.name),
+                fit: Some(problem.name.clone()),
+                structure: *structure,
+                subset: subset.clone(),
+                ..problem.clone()
+            };
+            self.approximations.iter().map(with).collect::<Vec<Problem>>()
+        };
+        self.problems = self.problems.iter().flat_map(with).collect();
     }
 
     fn shrink(&mut self) {
@@ -136,7 +160,7 @@ impl Experiment {
             training.rows = quick.rows.or(training.rows);
             training.test_rows = quick.test_rows.or(training.test_rows);
             if let (Some(batch), Some(size)) = (batch, quick.batch_size) {
-                batch.size = size;
+                batch.size = size.into();
             }
         }
     }

@@ -218,7 +218,7 @@ fn parse(line: &str) -> Option<ResultRow> {
 }
 
 /// A number with six significant digits; nothing for none.
-fn digits(number: Option<f64>) -> String {
+pub(super) fn digits(number: Option<f64>) -> String {
     let Some(number) = number else { return String::new() };
     let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
     if rounded != 0.0 && !(1e-4..1e9).contains(&rounded.abs()) {

@@ -72,7 +72,10 @@ fn parts(problem: &Problem, loaded: &Loaded, run_seed: u64) -> Result<Parts> {
                 let message = format!("data set {} has no training images", problem.data);
                 return Err(ExperimentError::Config { file: problem.name.clone(), message });
             };
-            let train = source.select(&per_class_rows(source, per_class, seed)?)?;
+            let train = match per_class {
+                Some(count) => source.select(&per_class_rows(source, count, seed)?)?,
+                None => source.clone(),
+            };
             let mut rows = split(n, &[n], seed)?.concat();
             let left = rows.split_off(test.min(n));
             return Ok((train, data.select(&rows)?, some_of(data, &left)?));

@@ -82,8 +82,8 @@ impl<'a> Subject<'a> {
 /// Draws of a method: the trained weights are one point, and more draws would repeat it.
 pub fn requested(experiment: &Experiment, method: MethodName) -> u64 {
     match (method, &experiment.truth) {
-        (MethodName::Map, _) => 1,
-        (MethodName::Nuts, Some(plan)) => (plan.chains.chains * plan.chains.draws) as u64,
+        (MethodName::Map | MethodName::MapTemperature, _) => 1,
+        (MethodName::Nuts | MethodName::Mclmc, Some(plan)) => (plan.chains.chains * plan.chains.draws) as u64,
         (MethodName::Ensemble, Some(plan)) => plan.members,
         _ => experiment.samples,
     }

@@ -1,12 +1,15 @@
-//! One evaluation of the banana loss against its bare matrix products and tanh.
+//! One evaluation of the banana loss against its bare matrix products and tanh, and of larger networks.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::path::Path;
+use std::sync::Arc;
 
+use riemla::data::Dataset;
 use riemla::linalg::dense::{add_product, set_product, view, view_mut};
 use riemla::linalg::elementwise::tanh;
-use riemla::objective::{LinearizedLoss, TwiceDifferentiable};
+use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec, Shape};
+use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, Prior, TwiceDifferentiable};
 
 use super::timing::fastest;
 
@@ -110,5 +113,57 @@ pub fn section() -> String {
     parts.into_iter().for_each(|part| row("", part));
     evaluations(loss, theta).into_iter().for_each(|evaluation| row("", evaluation));
     evaluations(&linearized, theta).into_iter().for_each(|evaluation| row("linearised ", evaluation));
-    page + "\nNone of these allocates (tests/allocations.rs counts).\n\n"
+    page + "\nNone of these allocates (tests/allocations.rs counts).\n\n" + &large()
+}
+
+/// The network of the image experiments: 1828 weights.
+fn images() -> NetworkSpec {
+    let conv = || LayerSpec::Conv2d {
+        channels: 4,
+        kernel: [5, 5],
+        stride: [1, 1],
+        padding: [0, 0],
+        dilation: [1, 1],
+        groups: 1,
+        bias: true,
+    };
+    let tanh = || LayerSpec::Activation { function: Activation::Tanh };
+    let pool = || LayerSpec::AveragePool { kernel: [2, 2], stride: None };
+    let linear = |outputs| LayerSpec::Linear { outputs, bias: true };
+    let mut layers = vec![conv(), tanh(), pool(), conv(), tanh(), pool(), LayerSpec::Flatten];
+    layers.extend([linear(16), tanh(), linear(10), tanh(), linear(10)]);
+    NetworkSpec { input: Shape::Image { channels: 1, height: 28, width: 28 }, layers }
+}
+
+/// A loss with made-up data and weights: times do not depend on them.
+fn made_up(spec: &NetworkSpec, n: usize) -> (NetworkLoss, Vec<f64>) {
+    let network = Arc::new(Network::new(spec).unwrap());
+    let x = (0..n * network.inputs()).map(|i| (i as f64 * 0.7391).sin()).collect();
+    let labels = (0..n).map(|i| i % network.outputs()).collect();
+    let data = Dataset::classification(x, network.inputs(), labels).unwrap();
+    let prior = Prior::isotropic(0.1, network.dim()).unwrap();
+    let theta = network.initialize(0);
+    (NetworkLoss::new(network, data, Likelihood::Categorical, prior).unwrap(), theta)
+}
+
+/// Times of larger networks: on one thread, and on all.
+fn large() -> String {
+    let on = |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut page = format!(
+        "## One evaluation: larger networks\n\nWall-clock time. Blocks of samples are shared among idle threads, with \
+         the same bits on any number of them.\n\n\
+         | network | N | K | | ms, 1 thread | ms, {all} threads |\n|---|---|---|---|---|---|\n"
+    );
+    let wide = NetworkSpec::mlp(&[784, 200, 10], Activation::Tanh);
+    for (name, spec) in [("CNN of the image experiments", images()), ("784-200-10", wide)] {
+        let (loss, theta) = made_up(&spec, 5000);
+        let one = on(1).install(|| evaluations(&loss, &theta));
+        let many = on(all).install(|| evaluations(&loss, &theta));
+        for ((what, one), (_, many)) in one.into_iter().zip(many) {
+            let (k, one, many) = (theta.len(), one * 1e3, many * 1e3);
+            let _ = writeln!(page, "| {name} | 5000 | {k} | {what} | {one:.1} | {many:.1} |");
+        }
+    }
+    page + "\n"
 }

@@ -28,7 +28,11 @@ pub fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown processor");
     let name = name.trim_start_matches([' ', '\t', ':']);
-    let avx2 = if info.contains(" avx2") { "AVX2" } else { "no AVX2" };
+    let vectors = match () {
+        () if info.contains(" avx512f") => "AVX-512",
+        () if info.contains(" avx2") => "AVX2",
+        () => "no AVX2",
+    };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{name}, {cores} cores, {avx2}")
+    format!("{name}, {cores} cores, {vectors}")
 }

@@ -125,7 +125,7 @@ fn predict(model: &Model, method: Method, thetas: &[&[f64]], inputs: &[f64]) -> 
         model: riemla::predict::Predictor::new(Arc::new(outputs), method, gaussian),
         thetas: thetas.iter().map(|theta| theta.to_vec()).collect(),
         way: Way::Draws,
-        scale: None,
+        scales: Vec::new(),
     };
     predictor.predict(inputs)
 }

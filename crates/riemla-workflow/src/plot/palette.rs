@@ -9,7 +9,7 @@ use std::fmt::Write;
 use crate::method::MethodName;
 
 /// (CSS variable, on light pages, on dark pages). The only place where colour values live.
-const VARIABLES: [(&str, &str, &str); 29] = [
+const VARIABLES: [(&str, &str, &str); 30] = [
     ("page", "#ffffff", "#14171c"),
     ("panel", "#fafbfc", "#1a1e25"),
     ("ink", "#1c2330", "#e6e9ee"),
@@ -24,6 +24,7 @@ const VARIABLES: [(&str, &str, &str); 29] = [
     ("riem-la-batches", "#4d9fd1", "#3f8fc4"),
     ("lin-riem-la-batches", "#3daf8e", "#1f9c79"),
     ("nuts", "#5a3fb5", "#b3a1ff"),
+    ("mclmc", "#8d3fa8", "#d59bef"),
     ("swag", "#7d6b00", "#d6c24a"),
     ("ensemble", "#b5402d", "#ff8b73"),
     ("series-0", "#007c89", "#45c4d1"),
@@ -142,6 +143,7 @@ impl Style {
             MethodName::LinRiemLa => (Marker::Diamond, false),
             MethodName::LinRiemLaBatches => (Marker::Diamond, true),
             MethodName::Nuts => (Marker::Plus, false),
+            MethodName::Mclmc => (Marker::Square, true),
             MethodName::Swag => (Marker::Down, false),
             MethodName::Ensemble => (Marker::Down, true),
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use riemla::posterior::{Draw, GeodesicSummary, Posterior, SampleSet, warnings};
+use riemla::posterior::{Draw, PolishReport, Posterior, SampleSet, warnings};
 use serde::Serialize;
 
 use super::draw_table::DrawTable;
@@ -35,6 +35,8 @@ pub struct Summary {
     pub unfinished: Option<f64>,
     /// Draws that failed: no geodesic came to its end, or no training was possible.
     pub failed: usize,
+    /// What the chains that polished the draws did.
+    pub polish: Option<PolishReport>,
     /// What Markov chains did and whether they agree.
     pub chains: Option<ChainSummary>,
 }
@@ -60,17 +62,27 @@ impl Diagnosis {
         let thetas = set.thetas();
         let method = posterior.config().method;
         let virial = if set.draws.len() > 1 { Some(posterior.virial_ratio(&thetas)?) } else { None };
-        let geodesics: Vec<_> = set.draws.iter().filter_map(|draw| draw.geodesic.as_ref()).collect();
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let some = |values: Vec<f64>| (!values.is_empty()).then(|| mean(values));
-        let rise = |g: &&GeodesicSummary| g.diagnostics.loss_end - g.diagnostics.loss_start;
+        let end = |draw: &Draw| {
+            let chain = draw.polish.map(|polish| polish.loss_end);
+            chain.or(draw.geodesic.map(|g| g.diagnostics.loss_end))
+        };
+        let rise = |draw: &Draw| Some(end(draw)? - draw.geodesic?.diagnostics.loss_start);
+        let gradients = |draw: &Draw| {
+            let chain = draw.polish.map(|polish| polish.gradients);
+            let geodesic = draw.geodesic.map(|g| g.counters.gradients);
+            let some = chain.is_some() || geodesic.is_some();
+            some.then(|| (chain.unwrap_or(0) + geodesic.unwrap_or(0)) as f64)
+        };
         let summary = Summary {
             strength: posterior.config().fixed_strength(),
             virial_ratio: virial,
-            loss_rise: some(geodesics.iter().map(rise).collect()),
-            gradients: some(geodesics.iter().map(|g| g.counters.gradients as f64).collect()),
+            loss_rise: some(set.draws.iter().filter_map(rise).collect()),
+            gradients: some(set.draws.iter().filter_map(gradients).collect()),
             unfinished: method.is_riemannian().then(|| set.unfinished()),
             failed: set.failed.len(),
+            polish: PolishReport::of(&set.draws),
             chains: None,
         };
         let warnings = warnings(set, posterior)?.iter().map(ToString::to_string).collect();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use riemla::posterior::{Draw, GeodesicSummary};
+use riemla::posterior::{Draw, GeodesicSummary, PolishSummary};
 use riemla_files::atomic::write_file;
 use riemla_files::ours::DIAGNOSTICS_FILE;
 
@@ -54,7 +54,23 @@ impl DrawTable {
         numbers("loss_start", |g| g.diagnostics.loss_start);
         numbers("loss_end", |g| g.diagnostics.loss_end);
         numbers("loss_bound", |g| g.diagnostics.loss_bound);
+        if draws.iter().any(|draw| draw.polish.is_some()) {
+            table.polish(draws);
+        }
         table
+    }
+
+    /// What the chains that polished draws did.
+    fn polish(&mut self, draws: &[Draw]) {
+        let mut numbers = |name: &'static str, of: fn(&PolishSummary) -> f64| {
+            self.numbers(name, draws.iter().map(|draw| draw.polish.as_ref().map(of)));
+        };
+        numbers("polish_gradients", |p| p.gradients as f64);
+        numbers("polish_proposals", |p| p.proposals as f64);
+        numbers("polish_accepted", |p| p.accepted as f64);
+        numbers("polish_acceptance", |p| p.acceptance);
+        numbers("polish_loss_half", |p| p.loss_half);
+        numbers("polish_loss_end", |p| p.loss_end);
     }
 
     pub(super) fn new(indices: impl Iterator<Item = u64>) -> Self {

@@ -7,14 +7,13 @@ use riemla::nn::Network;
 use riemla::posterior::{Method, NetworkOutputs, PosteriorConfig};
 use riemla::predict;
 use riemla::random::{Purpose, stream};
-use riemla_files::encoding::Encoding;
 use riemla_files::identity::differences;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
 use riemla_files::{Origin, RunConfig, SavedPosterior};
 
 use super::error::{Result, WorkflowError};
 use super::held_out::{at_temperature, held_out_rows};
-use super::predictor::{Predictor, Way};
+use super::predictor::{Predictor, Way, scales};
 use super::sample::{SAMPLES_DIRECTORY, io};
 use crate::method::MethodName;
 
@@ -161,6 +160,5 @@ pub(super) fn assembled(
         Some(method) => predict::Predictor::new(outputs, method, saved.laplace.gaussian.clone()),
         None => predict::Predictor::exact(outputs),
     };
-    let scale = saved.model.encoding.as_ref().and_then(Encoding::target_scale);
-    Ok(Predictor { model, thetas, way: Way::Draws, scale })
+    Ok(Predictor { model, thetas, way: Way::Draws, scales: scales(&saved.model) })
 }

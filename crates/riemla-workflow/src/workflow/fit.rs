@@ -45,7 +45,7 @@ pub struct Fitted {
 /// Fits a Laplace approximation at the weights of a model.
 ///
 /// Rows that training held out are held out again; other data are refused unless asked for.
-pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<Fitted> {
+pub fn fit(mut model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<Fitted> {
     let network = Arc::new(Network::new(&model.network)?);
     let laplace = &config.laplace;
     let needed = check_fit(&network, laplace.structure, &laplace.subset, config.memory)?;
@@ -53,6 +53,10 @@ pub fn fit(model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watc
     watch.begin("reading the data", 0);
     let mut notes = Vec::new();
     let data = data_for_fit(&model, config, &mut notes)?;
+    // So that later commands read them as well.
+    if let (Some(encoding), Some(weights)) = (&mut model.encoding, &config.data.weights) {
+        encoding.weights = Some(weights.clone());
+    }
     let mut fitted = fit_on(model, data, laplace, config.memory, stop, watch)?;
     fitted.warnings.splice(0..0, notes);
     if !config.keep_data {
@@ -101,7 +105,7 @@ pub(super) enum KnownData {
 
 /// Reads data and compares them with those of the training.
 pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<String>) -> Result<KnownData> {
-    let data = files.labelled(model, notes)?;
+    let data = files.for_training(model, notes)?;
     // As in training: the weights of the classes are part of the loss.
     let weighted = |data: Dataset| match model
         .training

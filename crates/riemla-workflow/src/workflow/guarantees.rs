@@ -9,7 +9,7 @@ use riemla_files::SavedPosterior;
 use super::error::{Result, WorkflowError};
 use super::held_out::held_out_rows;
 use super::input::DataFiles;
-use super::predictor::Predictor;
+use super::members::Together;
 use crate::scores::{Doubts, decoded_targets, losses};
 
 /// What is wanted of new predictions.
@@ -39,7 +39,7 @@ pub struct Guarantees {
 
 impl Guarantees {
     /// Looks at the predictions for held-out rows, which must not have been used to choose anything else.
-    pub fn fit(predictor: &Predictor, held_out: Option<&Dataset>, wanted: Wanted) -> Result<Self> {
+    pub fn fit(predictor: &Together, held_out: Option<&Dataset>, wanted: Wanted) -> Result<Self> {
         if !wanted.is_something() {
             return Ok(Self::default());
         }
@@ -50,14 +50,14 @@ impl Guarantees {
             ));
         };
         let prediction = predictor.predict(rows.inputs())?;
-        let targets = decoded_targets(rows.targets(), predictor.scale);
+        let targets = decoded_targets(rows.targets(), predictor.scales());
         let threshold = |rate| match (&prediction, &targets) {
             (Prediction::Classes(_), Targets::Classes(_)) => {
                 let doubts = Doubts::of(&prediction)?.confidence;
                 Ok(threshold_for_rate(&losses(&prediction, &targets)?, &doubts, rate)?)
             }
             _ => Err(WorkflowError::unfit(
-                "an error rate (--max-error) is for classes; numbers have intervals (--conformal)",
+                "an error rate (--max-error) is for one class per row; numbers and counts have intervals (--conformal)",
             )),
         };
         let conformal = |level| Conformal::fit(&prediction, &targets, level);
@@ -69,7 +69,7 @@ impl Guarantees {
 
     /// The same by the rows that a posterior kept, or by those given.
     pub fn for_posterior(
-        predictor: &Predictor,
+        predictor: &Together,
         saved: &SavedPosterior,
         given: Option<&DataFiles>,
         wanted: Wanted,

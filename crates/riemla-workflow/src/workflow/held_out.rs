@@ -5,7 +5,7 @@
 //! by a factor. The tests show what the two numbers below are good for.
 
 use riemla::data::{Dataset, Targets};
-use riemla::objective::Likelihood;
+use riemla::objective::{Likelihood, TargetKind};
 use riemla::predict::{TemperatureStatus, fit_temperature};
 use riemla_files::SavedPosterior;
 
@@ -25,13 +25,20 @@ pub(super) fn too_few(outputs: &[f64], likelihood: Likelihood, data: &Dataset) -
     if rows < LEAST_ROWS {
         return Some(format!("{rows} rows are held out, but at least {LEAST_ROWS} are needed"));
     }
-    let Targets::Classes(labels) = data.targets() else { return None };
     let width = outputs.len() / rows;
     let class = |row: &[f64]| match likelihood {
         Likelihood::Bernoulli => usize::from(row[0] > 0.0),
         _ => row.iter().enumerate().fold(0, |best, (k, value)| if *value > row[best] { k } else { best }),
     };
-    let wrong = outputs.chunks_exact(width).zip(labels).filter(|(row, label)| class(row) != **label).count();
+    let wrong = match (data.targets(), likelihood) {
+        (Targets::Classes(labels), _) => {
+            outputs.chunks_exact(width).zip(labels).filter(|(row, label)| class(row) != **label).count()
+        }
+        (Targets::Values { values, .. }, Likelihood::MultiLabel) => {
+            outputs.iter().zip(values).filter(|(logit, label)| (**logit > 0.0) != (**label > 0.5)).count()
+        }
+        _ => return None,
+    };
     (wrong < LEAST_WRONG).then(|| {
         format!(
             "{wrong} of the {rows} held-out rows are misclassified, but at least {LEAST_WRONG} are needed"
@@ -57,6 +64,9 @@ pub(super) fn at_temperature(
     held_out: Option<&Dataset>,
     notes: &mut Vec<String>,
 ) -> Result<Option<Predictor>> {
+    if map.model.likelihood().kind() == TargetKind::Counts {
+        return Ok(None);
+    }
     let Some(held_out) = held_out else {
         let note = "no temperature: it needs rows that were not trained on; give some with --validation";
         notes.push(note.into());

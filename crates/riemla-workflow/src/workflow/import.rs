@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use riemla::nn::{Network, NetworkSpec};
+use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec};
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla_files::tensors::TensorFile;
 use riemla_files::{
-    Encoding, EncodingOptions, Model, Task, TrainingRecord, import_onnx, import_state_dict, read_model_spec,
+    Encoding, EncodingOptions, Model, TrainingRecord, import_onnx, import_state_dict, read_model_spec,
 };
 
 use super::error::{Result, WorkflowError};
 use super::input::{ColumnChoices, DataFiles};
+use crate::likelihood::{LikelihoodName, task_of};
 
 /// What is asked of an import.
 #[derive(Debug, Clone)]
@@ -20,7 +21,9 @@ pub struct ImportConfig {
     /// The network of a state dict.
     pub network: Option<PathBuf>,
     /// What the outputs mean; by the file, or by the number of outputs, if none.
-    pub likelihood: Option<Likelihood>,
+    pub likelihood: Option<LikelihoodName>,
+    /// Standard deviation of the noise, for likelihoods that have one.
+    pub sigma_noise: f64,
     /// Prior precision (weight decay) it was trained with.
     pub prior_precision: f64,
     /// The training table, to know its columns and classes by name.
@@ -43,9 +46,10 @@ pub struct Imported {
 /// Reads a network of another program.
 pub fn import(config: &ImportConfig) -> Result<Imported> {
     let path = &config.weights;
-    let Found { network, theta, likelihood: known, mut notes } = read(config)?;
+    let Found { mut network, theta, likelihood: known, mut notes } = read(config)?;
     let outputs = Network::new(&network)?.outputs();
-    let likelihood = match config.likelihood.or(known) {
+    let named = config.likelihood.map(|name| name.with_noise(config.sigma_noise, outputs)).transpose()?;
+    let likelihood = match named.or(known) {
         Some(likelihood) => likelihood,
         None if outputs > 1 => {
             notes.push(format!("treated as a classifier of {outputs} classes (change it with --likelihood)"));
@@ -53,11 +57,13 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
         }
         None => {
             return Err(WorkflowError::unfit(
-                "one output may be a number or the log-odds of two classes: give --likelihood gaussian or bernoulli",
+                "one output may be a number, the log-odds of two classes or the logarithm of a rate of counts: give \
+                 --likelihood gaussian, bernoulli or poisson",
             ));
         }
     };
     likelihood.check_outputs(outputs)?;
+    notes.extend(last_activation(&mut network, likelihood));
     let encoding = match &config.data {
         Some(files) => Some(encoding(files, config, likelihood, &mut notes)?),
         None => None,
@@ -83,6 +89,28 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
     };
     model.check(&path.display().to_string())?;
     Ok(Imported { model, notes })
+}
+
+/// Leaves out a final sigmoid that the likelihood applies itself; a note about it, or about another activation where
+/// outputs are logarithms.
+fn last_activation(network: &mut NetworkSpec, likelihood: Likelihood) -> Option<String> {
+    let Some(LayerSpec::Activation { function }) = network.layers.last() else { return None };
+    let (function, logarithms) = (*function, "the logarithms of");
+    match likelihood {
+        Likelihood::MultiLabel if function == Activation::Sigmoid => {
+            network.layers.pop();
+            Some("the final Sigmoid is left out: the multi-label likelihood applies it".into())
+        }
+        Likelihood::Poisson => Some(format!(
+            "the last layer is an activation ({function}), and its outputs are taken as {logarithms} rates; leave it out \
+             if they are rates"
+        )),
+        Likelihood::Heteroscedastic => Some(format!(
+            "the last layer is an activation ({function}), and half of its outputs are taken as {logarithms} variances; \
+             leave it out if they are variances"
+        )),
+        _ => None,
+    }
 }
 
 /// A network as its file has it.
@@ -131,16 +159,11 @@ fn encoding(
     likelihood: Likelihood,
     notes: &mut Vec<String>,
 ) -> Result<Encoding> {
-    let task = if matches!(likelihood, Likelihood::Gaussian { .. }) {
-        Task::Regression
-    } else {
-        Task::Classification
-    };
     let options = EncodingOptions {
         target: files.target.clone(),
         standardize: config.standardize,
         standardize_target: false,
-        ..config.columns.options(task)
+        ..config.columns.options(task_of(likelihood))
     };
     let (encoding, found) = Encoding::fit(&files.table(&config.columns)?, &options)?;
     notes.extend(found);

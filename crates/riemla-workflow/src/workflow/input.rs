@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use riemla::data::{Dataset, Targets};
-use riemla::objective::Likelihood;
+use riemla::objective::TargetKind;
 use riemla_files::encoding::{EncodingOptions, MissingValues, Tally, Task};
 use riemla_files::idx::read_idx_from;
 use riemla_files::table::{Column, ColumnKinds, Values, read_table_from};
@@ -22,8 +22,11 @@ pub struct DataFiles {
     pub data: PathBuf,
     /// Targets in a file of their own: for images and arrays.
     pub labels: Option<PathBuf>,
-    /// Column of the target, for models without an encoding; `y` or the last if none.
+    /// Column of the target (several separated by commas in training), for models without an encoding; `y` or the
+    /// last if none.
     pub target: Option<String>,
+    /// Column of the weights of the rows, in training and fits; that of the model if none.
+    pub weights: Option<String>,
     /// How the files are read.
     pub options: ReadOptions,
 }
@@ -50,32 +53,51 @@ impl ColumnChoices {
 impl DataFiles {
     /// One file.
     pub fn new(data: impl Into<PathBuf>) -> Self {
-        Self { data: data.into(), labels: None, target: None, options: ReadOptions::default() }
+        Self { data: data.into(), labels: None, target: None, weights: None, options: ReadOptions::default() }
     }
 
-    /// Inputs and targets for a model; `notes` gets what the user should know about them.
+    /// Inputs and targets for a model, every row once; `notes` gets what the user should know about them.
     pub fn labelled(&self, model: &Model, notes: &mut Vec<String>) -> Result<Dataset> {
+        self.read(model, notes, false)
+    }
+
+    /// The same with the weights of the rows, where the training of the model has them or they are asked for.
+    pub fn for_training(&self, model: &Model, notes: &mut Vec<String>) -> Result<Dataset> {
+        self.read(model, notes, true)
+    }
+
+    fn read(&self, model: &Model, notes: &mut Vec<String>, training: bool) -> Result<Dataset> {
         if let Some(encoding) = &model.encoding {
-            let table = self.encoded_table(encoding, true)?;
+            let mut encoding = encoding.clone();
+            encoding.weights = self.weights.clone().or(encoding.weights).filter(|_| training);
+            let columns: Vec<String> =
+                encoding.columns(true).into_iter().chain(encoding.weights.clone()).collect();
+            let table = self.encoded_table(&encoding, &columns)?;
             let mut tally = Tally::default();
-            let data = encoding.dataset(&table, &mut tally)?;
+            let data = encoding.training_dataset(&table, &mut tally)?;
             notes.extend(self.in_words(&tally));
             return Ok(data);
         }
         let file = self.data.display().to_string();
         let mut arrays = self.arrays()?;
+        let weights = self.weights.as_deref().map(|name| arrays.take_column(&file, name)).transpose()?;
         let target = arrays.take_target(self)?;
         check_width(&file, arrays.width, model)?;
         let targets = targets(&file, target, model)?;
-        let unfit = |error| riemla_files::Error::Content { file, source: error };
-        Ok(Dataset::new(arrays.values, arrays.width, targets).map_err(unfit)?)
+        let unfit = |error| riemla_files::Error::Content { file: file.clone(), source: error };
+        let data = Dataset::new(arrays.values, arrays.width, targets).map_err(unfit)?;
+        Ok(match weights {
+            Some(weights) if training => data.with_weights(weights).map_err(unfit)?,
+            _ => data,
+        })
     }
 
     /// Inputs for a model, row-major; targets are not needed, and left alone if they are there.
     pub fn inputs(&self, model: &Model, notes: &mut Vec<String>) -> Result<Vec<f64>> {
         if let Some(encoding) = &model.encoding {
             let mut tally = Tally::default();
-            let inputs = encoding.inputs(&self.encoded_table(encoding, false)?, &mut tally)?;
+            let table = self.encoded_table(encoding, &encoding.columns(false))?;
+            let inputs = encoding.inputs(&table, &mut tally)?;
             notes.extend(self.in_words(&tally));
             return Ok(inputs);
         }
@@ -111,13 +133,13 @@ impl DataFiles {
         open(&self.data, self.options)
     }
 
-    fn encoded_table(&self, encoding: &Encoding, target: bool) -> Result<Table> {
+    fn encoded_table(&self, encoding: &Encoding, columns: &[String]) -> Result<Table> {
         let source = self.source()?;
         let kinds = encoding.kinds();
         if source.format() != Format::Csv {
             return Ok(read_table_from(source, &kinds)?);
         }
-        let mut reader = CsvReader::new(source, &kinds)?.only(&encoding.columns(target), &[])?;
+        let mut reader = CsvReader::new(source, &kinds)?.only(columns, &[])?;
         let file = reader.name().to_string();
         let empty = riemla_files::Error::Empty { file, expected: "it has a header but no rows" };
         Ok(reader.next_chunk(usize::MAX)?.ok_or(empty)?)
@@ -175,29 +197,41 @@ impl Arrays {
                 "{name} contains images without labels: give them with --labels"
             )));
         }
-        let known = |wanted: &str| self.names.iter().position(|name| name == wanted);
-        let place = match &files.target {
-            Some(target) => known(target).ok_or_else(|| {
-                let there = self.names.join(", ");
-                WorkflowError::unfit(format!("{name}: missing column `{target}`; its columns are: {there}"))
-            })?,
-            None => known(TARGET_ARRAY).unwrap_or(self.names.len() - 1),
+        let file = name.to_string();
+        let known = |wanted: &str| self.names.iter().any(|name| name == wanted);
+        let columns: Vec<String> = match &files.target {
+            Some(target) if known(target) => vec![target.clone()],
+            Some(targets) => targets.split(',').map(|target| target.trim().to_string()).collect(),
+            None if known(TARGET_ARRAY) => vec![TARGET_ARRAY.into()],
+            None => self.names.last().cloned().into_iter().collect(),
         };
-        if self.width < 2 {
+        if self.width <= columns.len() {
             return Err(WorkflowError::unfit(format!(
-                "{name} has only one column; give targets with --labels"
+                "{file} has only one column; give targets with --labels"
             )));
         }
+        let taken: Vec<Vec<f64>> =
+            columns.iter().map(|column| self.take_column(&file, column)).collect::<Result<_>>()?;
+        let values = (0..self.rows).flat_map(|row| taken.iter().map(move |column| column[row])).collect();
+        Ok(Arrays { width: columns.len(), names: columns, rows: self.rows, values })
+    }
+
+    /// A column that is then no input any more.
+    pub fn take_column(&mut self, file: &str, wanted: &str) -> Result<Vec<f64>> {
+        let place = self.names.iter().position(|name| name == wanted).ok_or_else(|| {
+            let there = self.names.join(", ");
+            WorkflowError::unfit(format!("{file}: missing column `{wanted}`; its columns are: {there}"))
+        })?;
         let width = self.width - 1;
         let mut kept = Vec::with_capacity(self.rows * width);
-        let mut target = Vec::with_capacity(self.rows);
+        let mut taken = Vec::with_capacity(self.rows);
         for row in self.values.chunks_exact(self.width) {
-            target.push(row[place]);
+            taken.push(row[place]);
             kept.extend(row.iter().enumerate().filter(|(j, _)| *j != place).map(|(_, value)| *value));
         }
-        let names = vec![self.names.remove(place)];
+        self.names.remove(place);
         (self.values, self.width) = (kept, width);
-        Ok(Arrays { names, width: 1, rows: self.rows, values: target })
+        Ok(taken)
     }
 }
 
@@ -239,7 +273,7 @@ fn check_width(file: &str, width: usize, model: &Model) -> Result<()> {
 
 /// Targets in the form that the likelihood needs.
 fn targets(file: &str, target: Arrays, model: &Model) -> Result<Targets> {
-    if matches!(model.likelihood, Likelihood::Gaussian { .. }) {
+    if model.likelihood.kind() != TargetKind::Classes {
         return Ok(Targets::Values { outputs: target.width, values: target.values });
     }
     let class = |(row, value): (usize, &f64)| {
@@ -265,6 +299,19 @@ pub(super) fn looks_like_classes(table: &Table, column: &str) -> Result<bool> {
             different.dedup();
             let whole = there.into_iter().all(|n| n.fract() == 0.0);
             whole && different.len() <= 20 && different.len() * 3 <= numbers.len()
+        }
+    })
+}
+
+/// Whether a column looks like a label: text with two values, or 0 and 1.
+pub(super) fn looks_like_label(table: &Table, column: &str) -> Result<bool> {
+    Ok(match &table.column(column)?.values {
+        Values::Numbers(numbers) => numbers.iter().all(|n| *n == 0.0 || *n == 1.0),
+        Values::Strings(entries) => {
+            let mut different: Vec<&String> = entries.iter().collect();
+            different.sort_unstable();
+            different.dedup();
+            different.len() == 2
         }
     })
 }

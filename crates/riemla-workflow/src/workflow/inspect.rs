@@ -1,9 +1,10 @@
 //! What a file or directory is.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use riemla::nn::Network;
 use riemla_files::idx::read_idx;
+use riemla_files::members::{MEMBERS_FILE, members_of};
 use riemla_files::model::MODEL_FILE;
 use riemla_files::posterior::POSTERIOR_FILE;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
@@ -57,7 +58,7 @@ pub fn inspect(path: &Path, options: ReadOptions) -> Result<Description> {
         "toml" => spec(path),
         "json"
             if path.file_name().is_some_and(|name| {
-                [MODEL_FILE, POSTERIOR_FILE, SAMPLES_FILE].iter().any(|n| name == *n)
+                [MODEL_FILE, POSTERIOR_FILE, SAMPLES_FILE, MEMBERS_FILE].iter().any(|n| name == *n)
             }) =>
         {
             directory(path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")))
@@ -69,6 +70,14 @@ pub fn inspect(path: &Path, options: ReadOptions) -> Result<Description> {
 }
 
 fn directory(path: &Path) -> Result<Description> {
+    if let Some(members) = members_of(path)? {
+        let one = |member: &PathBuf| {
+            directory(member).map(|found| json!({ "directory": member, "is": found.to_json() }))
+        };
+        let described = members.iter().map(one).collect::<Result<Vec<Value>>>()?;
+        let count = json!(members.len());
+        return Ok(Description::new("members", vec![("count", count), ("members", described.into())]));
+    }
     if path.join(POSTERIOR_FILE).is_file() {
         return posterior(path);
     }
@@ -103,7 +112,7 @@ fn model(model: &Model) -> Result<Vec<(&'static str, Value)>> {
     ];
     if let Some(encoding) = &model.encoding {
         properties.push(("features", json!(encoding.columns(false))));
-        properties.push(("target", json!(encoding.target_column())));
+        properties.push(("target", json!(encoding.target_columns().join(", "))));
         properties.extend(encoding.classes().map(|classes| ("classes", json!(classes))));
     }
     properties.extend(model.training.as_ref().map(|training| ("training", json!(training))));

@@ -18,6 +18,7 @@ mod held_out;
 mod import;
 pub mod input;
 mod inspect;
+pub mod members;
 pub mod memory;
 pub mod predict;
 pub mod predictor;

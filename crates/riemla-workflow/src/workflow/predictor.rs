@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use riemla::nn::Network;
 use riemla::posterior::NetworkOutputs;
-use riemla::predict::{self, ClassPrediction, Prediction, RegressionPrediction, Temperature};
+use riemla::predict::{
+    self, ClassPrediction, LabelPrediction, Prediction, RegressionPrediction, Temperature,
+};
 use riemla_files::Model;
 use riemla_files::encoding::{Encoding, Scale};
 
@@ -33,8 +35,8 @@ pub struct Predictor {
     pub thetas: Vec<Vec<f64>>,
     /// How predictions come from them.
     pub way: Way,
-    /// Scale of a real target, to be undone.
-    pub scale: Option<Scale>,
+    /// Scales of real targets, to be undone; none if there are none.
+    pub scales: Vec<Scale>,
 }
 
 impl Predictor {
@@ -45,7 +47,7 @@ impl Predictor {
             model: predict::Predictor::exact(Arc::new(outputs)),
             thetas: vec![model.theta.clone()],
             way: Way::Draws,
-            scale: model.encoding.as_ref().and_then(Encoding::target_scale),
+            scales: scales(model),
         })
     }
 
@@ -67,7 +69,7 @@ impl Predictor {
             }
         };
         let all = in_pieces(inputs, self.model.input_len(), part)?;
-        Ok(decoded(all, self.scale))
+        Ok(decoded(all, &self.scales))
     }
 }
 
@@ -83,6 +85,8 @@ pub fn in_pieces(
         match (&mut all, part(rows)?) {
             (Prediction::Classes(all), Prediction::Classes(more)) => append_classes(all, more),
             (Prediction::Values(all), Prediction::Values(more)) => append_values(all, more),
+            (Prediction::Counts(all), Prediction::Counts(more)) => append_values(all, more),
+            (Prediction::Labels(all), Prediction::Labels(more)) => append_labels(all, more),
             _ => {}
         }
     }
@@ -97,6 +101,14 @@ fn append_classes(all: &mut ClassPrediction, more: ClassPrediction) {
     }
 }
 
+fn append_labels(all: &mut LabelPrediction, more: LabelPrediction) {
+    all.probabilities.extend(more.probabilities);
+    all.entropy.extend(more.entropy);
+    for (to, from) in [(&mut all.aleatoric, more.aleatoric), (&mut all.epistemic, more.epistemic)] {
+        to.iter_mut().for_each(|to| to.extend(from.iter().flatten()));
+    }
+}
+
 fn append_values(all: &mut RegressionPrediction, more: RegressionPrediction) {
     all.mean.extend(more.mean);
     all.epistemic_variance.extend(more.epistemic_variance);
@@ -104,14 +116,22 @@ fn append_values(all: &mut RegressionPrediction, more: RegressionPrediction) {
 }
 
 /// A prediction of a standardised target in the units of the target.
-pub fn decoded(prediction: Prediction, scale: Option<Scale>) -> Prediction {
-    match (prediction, scale) {
-        (Prediction::Values(mut values), Some(scale)) => {
-            values.mean.iter_mut().for_each(|mean| *mean = scale.decode(*mean));
-            let variances = values.epistemic_variance.iter_mut().chain(&mut values.aleatoric_variance);
-            variances.for_each(|variance| *variance *= scale.std * scale.std);
+pub fn decoded(prediction: Prediction, scales: &[Scale]) -> Prediction {
+    match prediction {
+        Prediction::Values(mut values) if !scales.is_empty() => {
+            let scales = || scales.iter().cycle();
+            values.mean.iter_mut().zip(scales()).for_each(|(mean, scale)| *mean = scale.decode(*mean));
+            for variances in [&mut values.epistemic_variance, &mut values.aleatoric_variance] {
+                let pairs = variances.iter_mut().zip(scales());
+                pairs.for_each(|(variance, scale)| *variance *= scale.std * scale.std);
+            }
             Prediction::Values(values)
         }
-        (prediction, _) => prediction,
+        prediction => prediction,
     }
+}
+
+/// Scales of a model's real targets.
+pub fn scales(model: &Model) -> Vec<Scale> {
+    model.encoding.as_ref().map_or(Vec::new(), Encoding::target_scales)
 }

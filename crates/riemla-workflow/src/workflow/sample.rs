@@ -6,9 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use riemla::data::Dataset;
 use riemla::nn::Network;
-use riemla::objective::{Likelihood, NetworkLoss};
-use riemla::posterior::{Posterior, PosteriorConfig};
+use riemla::objective::{NetworkLoss, TargetKind};
+use riemla::posterior::{BatchDesign, BatchPlan, Posterior, PosteriorConfig};
 use riemla_files::identity::differences;
+use riemla_files::members::members_of;
 pub use riemla_files::ours::SAMPLES_DIRECTORY;
 use riemla_files::{FittedTo, InUse, Origin, RunConfig, SampleStore, SavedPosterior, Shard, TrainingData};
 
@@ -63,21 +64,29 @@ impl SampleConfig {
         }
     }
 
-    /// Batches keep the frequencies of classes; numbers have none.
+    /// Uniform batches keep the frequencies of classes; numbers have none.
     fn for_model(&self, saved: &SavedPosterior) -> Self {
         let mut config = self.clone();
-        let classes = !matches!(saved.laplace.likelihood, Likelihood::Gaussian { .. });
+        let classes = saved.laplace.likelihood.kind() == TargetKind::Classes;
         if let RunConfig::Posterior(posterior) = &mut config.run {
-            posterior.batch.iter_mut().for_each(|batch| batch.stratified = classes);
+            let uniform = |batch: &&mut BatchPlan| classes && batch.design == BatchDesign::Uniform;
+            posterior
+                .batch
+                .iter_mut()
+                .filter(uniform)
+                .for_each(|batch| batch.design = BatchDesign::Stratified);
         }
         config
     }
 
     /// The name of the set.
     pub fn set_name(&self) -> String {
-        let batched = matches!(&self.run, RunConfig::Posterior(posterior) if posterior.batch.is_some());
-        let batches = if batched { "-batches" } else { "" };
-        self.name.clone().unwrap_or_else(|| format!("{}{batches}", self.run.method()))
+        let kind = match &self.run {
+            RunConfig::Posterior(posterior) if posterior.batch.is_some() => "-batches",
+            RunConfig::Posterior(posterior) if posterior.polish.is_some() => "-polished",
+            _ => "",
+        };
+        self.name.clone().unwrap_or_else(|| format!("{}{kind}", self.run.method()))
     }
 }
 
@@ -173,11 +182,22 @@ fn check_posterior(directory: &Path) -> Result<()> {
     if directory.join(riemla_files::posterior::POSTERIOR_FILE).is_file() {
         return Ok(());
     }
+    refuse_members(directory)?;
     Err(WorkflowError::NotA {
         path: directory.into(),
         expected: "posterior directory",
         remedy: "make one with `riemla fit model/ --data train.csv --out posterior/`",
     })
+}
+
+/// An error if a directory has members, where one posterior is wanted.
+pub(super) fn refuse_members(directory: &Path) -> Result<()> {
+    let Some(members) = members_of(directory)? else { return Ok(()) };
+    let (count, first) = (members.len(), members[0].display());
+    Err(WorkflowError::unfit(format!(
+        "{} has {count} members, which this takes one at a time: give one of them, such as {first}",
+        directory.display()
+    )))
 }
 
 pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> WorkflowError + use<> {

@@ -137,10 +137,12 @@ impl Products<'_> {
         let k = self.theta.len();
         let krylov = Krylov::new(rank.min(k - 1), BLOCK);
         let mut outcome = Ok(());
-        let top = krylov.top_eigenpairs(k, |v, out| {
-            if outcome.is_ok() {
-                self.apply(v, out);
-                outcome = self.check();
+        let top = krylov.top_eigenpairs(k, |vectors, out| {
+            for (v, out) in vectors.chunks_exact(k).zip(out.chunks_exact_mut(k)) {
+                if outcome.is_ok() {
+                    self.apply(v, out);
+                    outcome = self.check();
+                }
             }
         })?;
         outcome?;

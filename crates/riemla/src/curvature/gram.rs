@@ -7,8 +7,11 @@ use crate::linalg::dense::{add_product, view, view_mut};
 
 /// Rows gathered before a product is formed: long products are fast ones.
 pub(super) const PANEL_ROWS: usize = 512;
-/// Columns of the result that one task computes.
-const PANEL_COLUMNS: usize = 64;
+/// Columns of the result that one task computes, at most: a wide task seldom repacks the panel, but does
+/// needless work above the diagonal.
+const TASK_COLUMNS: usize = 256;
+/// Tasks below which narrower ones are made, so that there is something for every core.
+const TASKS: usize = 8;
 
 /// Accumulates AᵀA over many short A, in panels; parallel over columns of the result, so the
 /// bits do not depend on the number of threads.
@@ -29,9 +32,11 @@ impl GramSum {
         let mut done = 0;
         while done < n {
             let take = (n - done).min(PANEL_ROWS - self.filled);
-            for (to, from) in self.panel.chunks_exact_mut(PANEL_ROWS).zip(rows.chunks_exact(n)) {
-                to[self.filled..self.filled + take].copy_from_slice(&from[done..done + take]);
-            }
+            let place = self.filled..self.filled + take;
+            let columns = self.panel.par_chunks_exact_mut(PANEL_ROWS).with_min_len(TASK_COLUMNS);
+            columns.zip(rows.par_chunks_exact(n)).for_each(|(to, from)| {
+                to[place.clone()].copy_from_slice(&from[done..done + take]);
+            });
             done += take;
             self.filled += take;
             if self.filled == PANEL_ROWS {
@@ -44,8 +49,9 @@ impl GramSum {
         let k = self.gram.rows();
         let filled = self.filled;
         let a = view(&self.panel, PANEL_ROWS, k).subrows(0, filled);
-        self.gram.as_mut_slice().par_chunks_mut(PANEL_COLUMNS * k).enumerate().for_each(|(p, columns)| {
-            let first = p * PANEL_COLUMNS;
+        let task = k.div_ceil(TASKS).next_multiple_of(32).min(TASK_COLUMNS);
+        self.gram.as_mut_slice().par_chunks_mut(task * k).enumerate().for_each(|(p, columns)| {
+            let first = p * task;
             let width = columns.len() / k;
             let target = view_mut(columns, k, width).subrows_mut(first, k - first);
             let below = a.subcols(first, k - first);

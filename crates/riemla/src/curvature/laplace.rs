@@ -8,7 +8,7 @@ use super::hyperparameters::{self, Chosen, log_evidence, noise_of};
 use super::low_rank::EigenReport;
 use super::matrix::CurvatureMatrix;
 use super::subset::Subset;
-use super::{Curvature, Gaussian, Structure};
+use super::{Curvature, Gaussian, Structure, output_noise};
 use crate::linalg::vector::norm;
 use crate::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 use crate::train::{Lbfgs, TrainStatus, lbfgs};
@@ -22,7 +22,8 @@ pub enum PriorChoice {
     Keep,
     /// This value; the noise as in the loss.
     Fixed(PriorPrecision),
-    /// The scalar precision (and noise) that maximise the marginal likelihood.
+    /// The scalar precision (and noise) that maximise the marginal likelihood. Noises of several outputs are chosen with
+    /// the GGN alone, and kept with other curvatures.
     #[default]
     Optimize,
     /// One precision per layer (and the noise) that maximise it. Layers without uncertain weights
@@ -105,7 +106,7 @@ impl Laplace {
         config: &LaplaceConfig,
         control: Control<'_>,
     ) -> Result<Self> {
-        let mut round = Self::round(loss, theta, config, control)?;
+        let mut round = Self::round_with_noise(loss, theta, config, control)?;
         let Some(refit) = config.refit else { return Ok(round) };
         for rounds in 1..=refit.max_rounds {
             let refitted = loss.with(round.likelihood, round.prior.clone())?;
@@ -115,7 +116,7 @@ impl Laplace {
                 let remedy = "finite: give a larger prior precision, or do not refit";
                 return Err(Error::range("loss of the weights under the new prior", report.value, remedy));
             }
-            let next = match Self::round(&refitted, &theta, config, control) {
+            let next = match Self::round_with_noise(&refitted, &theta, config, control) {
                 Err(Error::Stopped { .. }) => {
                     round.stopped = true;
                     round.refit_settled = Some(false);
@@ -134,6 +135,29 @@ impl Laplace {
             if change < refit.tolerance {
                 break;
             }
+        }
+        Ok(round)
+    }
+
+    /// A round, repeated until noises of the outputs settle where they are chosen.
+    fn round_with_noise(
+        loss: &NetworkLoss,
+        theta: &[f64],
+        config: &LaplaceConfig,
+        control: Control<'_>,
+    ) -> Result<Self> {
+        let mut round = Self::round(loss, theta, config, control)?;
+        if !output_noise::is_chosen(loss.likelihood(), &config.prior, config.curvature) {
+            return Ok(round);
+        }
+        for _ in 0..output_noise::STEPS {
+            let Some(noise) = output_noise::of(round.likelihood) else { break };
+            let sigma_noise = output_noise::next(&round.loss(loss)?, &noise, &round.gaussian, false)?;
+            if output_noise::change(&noise, &sigma_noise) < output_noise::SETTLED {
+                break;
+            }
+            let likelihood = Likelihood::GaussianPerOutput { sigma_noise };
+            round = Self::round(&loss.with(likelihood, round.prior)?, theta, config, control)?;
         }
         Ok(round)
     }
@@ -157,7 +181,8 @@ impl Laplace {
         {
             curvature.scale((old / new).powi(config.curvature.noise_exponent()));
         }
-        let precision = curvature.precision(&subset.gather(&prior.diagonal()))?;
+        let eigenpairs = curvature.report();
+        let precision = curvature.into_precision(&subset.gather(&prior.diagonal()))?;
         let loss = loss.with(likelihood, prior)?;
         let log_marginal_likelihood = match (evidence, loss.prior().scalar()) {
             (Some(evidence), Some(delta)) => {
@@ -177,7 +202,7 @@ impl Laplace {
             refit_rounds: 0,
             refit_settled: None,
             stopped: false,
-            eigenpairs: curvature.report(),
+            eigenpairs,
         })
     }
 
@@ -189,9 +214,11 @@ impl Laplace {
     /// Largest change of log δ and log σ between two fits.
     fn change_of_hyperparameters(&self, other: &Self) -> f64 {
         let sigma = |l: &Self| noise_of(l.likelihood).unwrap_or(1.0);
+        let noises = output_noise::of(self.likelihood).zip(output_noise::of(other.likelihood));
+        let of_outputs = noises.map_or(0.0, |(a, b)| output_noise::change(&a, &b));
         let pairs = self.prior.precisions().zip(other.prior.precisions());
         let changes = pairs.chain([(sigma(self), sigma(other))]).map(|(a, b)| (a / b).ln().abs());
-        changes.fold(0.0, |largest, c| if c.is_nan() { largest } else { c.max(largest) })
+        changes.fold(of_outputs, |largest, c| if c.is_nan() { largest } else { c.max(largest) })
     }
 
     /// Puts a fitted approximation together again, for example from a file.

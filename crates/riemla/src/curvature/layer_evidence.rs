@@ -141,7 +141,7 @@ impl<'a> LayerEvidence<'a> {
                 let mut precision = (*matrix).clone();
                 scale(factor, precision.as_mut_slice());
                 precision.add_diagonal(layers.clone().flat_map(|(l, d)| l.range.clone().map(|_| *d)));
-                let cholesky = Cholesky::new("curvature + prior", "raise prior_precision", &precision)?;
+                let cholesky = Cholesky::in_place("curvature + prior", "raise prior_precision", precision)?;
                 let inverse = cholesky.inverse_diagonal();
                 let gamma = layers.map(|(layer, delta)| {
                     let trace: f64 = inverse[layer.range.clone()].iter().sum();

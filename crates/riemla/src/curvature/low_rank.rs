@@ -56,7 +56,7 @@ impl LowRankCurvature {
         let product = CurvatureProduct::new(loss, theta, curvature, subset)?;
         let krylov = krylov(rank.min(subset.len()), loss.network().outputs());
         let TopEigen { values, vectors, residual, converged, products } =
-            krylov.top_eigenpairs(subset.len(), |v, out| product.apply(v, out))?;
+            krylov.top_eigenpairs(subset.len(), |v, out| product.apply_many(v, out))?;
         let report = EigenReport { rank: values.len(), residual, converged, products };
         Ok(Self { values, vectors, report })
     }

@@ -73,10 +73,11 @@ impl CurvatureMatrix {
         }
     }
 
-    pub(super) fn precision(&self, prior: &[f64]) -> Result<Arc<dyn Precision>> {
+    /// Curvature + diag(prior). A full matrix is factorised in its place.
+    pub(super) fn into_precision(self, prior: &[f64]) -> Result<Arc<dyn Precision>> {
         Ok(match self {
-            Self::Full(matrix) => Arc::new(FullPrecision::new(matrix, prior)?),
-            Self::Diagonal(diagonal) => Arc::new(DiagonalPrecision::new(diagonal, prior)?),
+            Self::Full(matrix) => Arc::new(FullPrecision::in_place(matrix, prior)?),
+            Self::Diagonal(diagonal) => Arc::new(DiagonalPrecision::new(&diagonal, prior)?),
             Self::Kronecker(curvature) => Arc::new(curvature.precision(prior)?),
             Self::LowRank(curvature) => Arc::new(curvature.precision(prior)?),
         })

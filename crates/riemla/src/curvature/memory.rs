@@ -4,6 +4,7 @@ use super::Structure;
 use super::gram::PANEL_ROWS;
 use super::kronecker::block_shapes;
 use super::low_rank::krylov;
+use super::outer::rows_at_once;
 use super::product::GROUPS;
 use super::subset::SubsetRanges;
 use crate::Result;
@@ -15,18 +16,20 @@ use crate::nn::Network;
 pub fn memory_estimate(structure: Structure, network: &Network, subset: &SubsetRanges) -> Result<usize> {
     let k = subset.len();
     let numbers = match structure {
-        // Curvature, curvature + prior, and two copies of its Cholesky factor; before that, the
-        // curvature with a panel and the gradients of one block of samples.
+        // The curvature and a copy that is reduced to a band, for its eigenvalues; before that, the
+        // curvature with a panel and the gradients of some blocks of samples.
         Structure::Full => {
             let square = k.saturating_mul(k);
             let sums = square.saturating_add(PANEL_ROWS * k + gradients(network, subset));
-            sums.max(square.saturating_mul(4))
+            sums.max(square.saturating_mul(2))
         }
         Structure::Diagonal => gradients(network, subset) + 3 * k,
         Structure::Kronecker => kronecker(network, subset)?,
-        // The Krylov basis, or its result and the precision's copy; full vectors of the products.
+        // The Krylov basis and a block of products, or its result and the precision's copy; full
+        // vectors of the products.
         Structure::LowRank { rank } => {
-            let held = krylov(rank.min(k), network.outputs()).vectors(k);
+            let krylov = krylov(rank.min(k), network.outputs());
+            let held = krylov.vectors(k) + krylov.block;
             let basis = held.max(2 * rank.min(k)).saturating_mul(k);
             basis.saturating_add((GROUPS + 2) * network.dim() + 2 * k)
         }
@@ -34,12 +37,13 @@ pub fn memory_estimate(structure: Structure, network: &Network, subset: &SubsetR
     Ok(numbers.saturating_mul(size_of::<f64>()))
 }
 
-/// Numbers of one block's per-sample gradients, and of its largest layer's once more.
+/// Numbers of the per-sample gradients that are made at once, and of the largest layer's once more.
 fn gradients(network: &Network, subset: &SubsetRanges) -> usize {
     let lowest = subset.as_slice().first().map_or(0, |range| range.start);
     let passed = network.layer_ranges().into_iter().filter(|range| range.end > lowest);
     let largest = passed.map(|range| range.len()).max().unwrap_or(0);
-    crate::objective::block_samples(network).saturating_mul(subset.len() + largest)
+    let n = crate::objective::block_samples(network);
+    n.saturating_mul(subset.len() + largest).saturating_mul(rows_at_once(n, subset.len()))
 }
 
 /// Sums with their panels, then factors and eigenvectors (twice while they are copied, with the

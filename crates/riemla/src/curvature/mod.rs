@@ -19,6 +19,7 @@ mod matrix;
 mod memory;
 mod one_layer;
 mod outer;
+mod output_noise;
 mod prior_search;
 mod product;
 mod structure;

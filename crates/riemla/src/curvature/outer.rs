@@ -1,8 +1,11 @@
 //! Curvatures that are sums of outer products: Σₙ JₙᵀSₙSₙᵀJₙ with a factor S in the outputs.
 //!
-//! For the generalised Gauss-Newton SSᵀ is the Hessian Λ of the loss in the outputs; for the
+//! For the generalised Gauss-Newton SSᵀ is the Fisher information Λ of the outputs (the Hessian of the loss in them,
+//! where that does not depend on the targets); for the
 //! empirical Fisher S is one column, the gradient of the loss in the outputs. Everything else, in
 //! every structure, is the same.
+
+use rayon::prelude::*;
 
 use super::Curvature;
 use super::gram::GramSum;
@@ -26,6 +29,16 @@ pub(super) enum OuterProduct {
 pub(super) struct Outputs<'a> {
     pub(super) f: &'a [f64],
     pub(super) block: &'a Block,
+}
+
+/// Rows of gradients that are made at the same time, about: enough to keep all cores busy.
+const ROWS: usize = 1024;
+/// Numbers that they may take (128 MB), unless a single block takes more.
+const NUMBERS: usize = 16 * 1024 * 1024;
+
+/// Blocks of `n` samples whose gradients in `k` weights are made at the same time.
+pub(super) fn rows_at_once(n: usize, k: usize) -> usize {
+    (NUMBERS / (n * k).max(1)).min(ROWS.div_ceil(n.max(1)).max(2)).max(1)
 }
 
 impl OuterProduct {
@@ -77,7 +90,7 @@ impl OuterProduct {
         scratch: &mut [f64],
     ) {
         if self == Self::Ggn {
-            return block.hessian_product(loss.rule(), f, d, out, scratch);
+            return block.fisher_product(loss.rule(), f, d, out, scratch);
         }
         let n = block.n;
         loss.rule().loss(n, f, &block.targets, &[], out, scratch);
@@ -116,7 +129,8 @@ impl OuterProduct {
     }
 
     /// Calls `f(n, rows)` for every block of samples and every column of S: `rows` is the n × k
-    /// matrix (samples contiguous) of that column's gradients in the subset's k weights.
+    /// matrix (samples contiguous) of that column's gradients in the subset's k weights. Several are
+    /// made at the same time, and handed over in order.
     pub(super) fn for_each_row(
         self,
         loss: &NetworkLoss,
@@ -124,20 +138,37 @@ impl OuterProduct {
         subset: &SubsetRanges,
         mut f: impl FnMut(usize, &[f64]),
     ) {
-        let mut rows = Vec::new();
-        self.for_each_seed(loss, theta, |_, block, values, adjoint| {
-            let n = values.n();
-            rows.resize(n * subset.len(), 0.0);
-            loss.network().per_sample_gradient(
-                theta,
-                &block.x,
-                values,
-                adjoint,
-                subset.as_slice(),
-                &mut rows,
-            );
-            f(n, &rows);
-        });
+        let columns = self.columns(loss);
+        let largest = loss.blocks().iter().map(|block| block.n).max().unwrap_or(1);
+        let at_once = rows_at_once(largest, subset.len());
+        let all: Vec<(&Block, usize)> =
+            loss.blocks().iter().flat_map(|block| (0..columns).map(move |j| (block, j))).collect();
+        let mut made = vec![Vec::new(); at_once.min(all.len())];
+        for wanted in all.chunks(at_once) {
+            made.par_iter_mut().zip(wanted).for_each(|(rows, (block, j))| {
+                self.gradients(loss, theta, subset, (block, *j), rows);
+            });
+            made.iter().zip(wanted).for_each(|(rows, (block, _))| f(block.n, rows));
+        }
+    }
+
+    /// The gradients of one block of samples for column `j` of S.
+    fn gradients(
+        self,
+        loss: &NetworkLoss,
+        theta: &[f64],
+        subset: &SubsetRanges,
+        (block, j): (&Block, usize),
+        rows: &mut Vec<f64>,
+    ) {
+        let (network, n) = (loss.network(), block.n);
+        let (mut values, mut adjoint) = (Trace::new(network, n), Adjoint::new(network, n));
+        network.forward(theta, &block.x, &mut values);
+        let mut scratch = vec![0.0; (network.outputs() + 1) * n];
+        let at = Outputs { f: values.output(), block };
+        self.column(loss, at, j, adjoint.seed(network, n), &mut scratch);
+        rows.resize(n * subset.len(), 0.0);
+        network.per_sample_gradient(theta, &block.x, &values, &mut adjoint, subset.as_slice(), rows);
     }
 
     /// The full matrix over the subset (k × k), scaled like the loss.

@@ -46,7 +46,7 @@ impl<'a> CurvatureProduct<'a> {
 
     fn forward(&self, b: usize) -> Trace {
         let block = &self.loss.blocks()[b];
-        let mut values = Trace::new(self.loss.network(), block.n);
+        let mut values = Trace::of_values(self.loss.network(), block.n);
         self.loss.network().forward(self.theta, &block.x, &mut values);
         values
     }
@@ -56,23 +56,45 @@ impl<'a> CurvatureProduct<'a> {
         self.subset.len()
     }
 
-    /// out ← Cv on the chosen weights.
+    /// The products with several vectors, stored one after the other.
+    pub fn apply_many(&self, vectors: &[f64], out: &mut [f64]) {
+        let k = self.dim();
+        let enough = vectors.len() / k >= rayon::current_num_threads();
+        vectors.par_chunks_exact(k).zip(out.par_chunks_exact_mut(k)).for_each(|(v, out)| {
+            // One vector per core, or several cores for each: the sums are the same.
+            if enough { self.apply_in_turn(v, out) } else { self.apply(v, out) }
+        });
+    }
+
+    /// out ← Cv on the chosen weights, on all cores.
     pub fn apply(&self, v: &[f64], out: &mut [f64]) {
-        let dim = self.theta.len();
-        let v = self.subset.scatter(v, dim);
-        let blocks = self.loss.blocks().len();
-        let groups = GROUPS.min(blocks);
-        let parts: Vec<Vec<f64>> = (0..groups)
-            .into_par_iter()
-            .map(|g| {
-                let mut sum = vec![0.0; dim];
-                (g * blocks / groups..(g + 1) * blocks / groups)
-                    .for_each(|b| self.add_block(b, &v, &mut sum));
-                sum
-            })
-            .collect();
+        let v = self.subset.scatter(v, self.theta.len());
+        let parts: Vec<Vec<f64>> = (0..self.groups()).into_par_iter().map(|g| self.part(g, &v)).collect();
+        self.add_up(parts, out);
+    }
+
+    /// The same on one core, with fewer sums in memory.
+    fn apply_in_turn(&self, v: &[f64], out: &mut [f64]) {
+        let v = self.subset.scatter(v, self.theta.len());
+        self.add_up((0..self.groups()).map(|g| self.part(g, &v)), out);
+    }
+
+    fn groups(&self) -> usize {
+        GROUPS.min(self.loss.blocks().len())
+    }
+
+    /// The sum over one group of blocks, on all weights.
+    fn part(&self, g: usize, v: &[f64]) -> Vec<f64> {
+        let (blocks, groups) = (self.loss.blocks().len(), self.groups());
+        let mut sum = vec![0.0; self.theta.len()];
+        (g * blocks / groups..(g + 1) * blocks / groups).for_each(|b| self.add_block(b, v, &mut sum));
+        sum
+    }
+
+    /// out ← the sum of the groups on the chosen weights, scaled like the loss.
+    fn add_up(&self, parts: impl IntoIterator<Item = Vec<f64>>, out: &mut [f64]) {
         let mut parts = parts.into_iter();
-        let mut total = parts.next().unwrap_or_else(|| vec![0.0; dim]);
+        let mut total = parts.next().unwrap_or_else(|| vec![0.0; self.theta.len()]);
         parts.for_each(|part| axpy(1.0, &part, &mut total));
         for (o, k) in out.iter_mut().zip(self.subset.indices()) {
             *o = total[k];

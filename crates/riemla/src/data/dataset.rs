@@ -95,13 +95,13 @@ impl Dataset {
         Ok(Self { weights: Some(weights), ..self })
     }
 
-    /// The same with a weight per class.
+    /// The same with a weight per class; weights of samples are multiplied by those of their classes.
     pub fn with_class_weights(self, weights: &[f64]) -> Result<Self> {
-        let weight = |label: &usize| match weights.get(*label) {
-            Some(weight) => Ok(*weight),
+        let weight = |(row, label): (usize, &usize)| match weights.get(*label) {
+            Some(weight) => Ok(weight * self.weights.as_ref().map_or(1.0, |weights| weights[row])),
             None => Err(Error::range("class of a sample", label, format!("below {}", weights.len()))),
         };
-        let of_samples = self.class_labels()?.iter().map(weight).collect::<Result<_>>()?;
+        let of_samples = self.class_labels()?.iter().enumerate().map(weight).collect::<Result<_>>()?;
         self.with_weights(of_samples)
     }
 
@@ -213,6 +213,9 @@ mod tests {
         let of_samples = data().with_class_weights(&balanced).unwrap();
         assert_eq!(of_samples.weights(), Some(&[2. / 3., 2. / 3., 2., 2. / 3.][..]));
         assert!(data().with_class_weights(&[1.0, 2.0]).is_err());
+        let both =
+            data().with_weights(vec![1., 2., 3., 4.]).unwrap().with_class_weights(&[10., 1., 0.5]).unwrap();
+        assert_eq!(both.weights(), Some(&[10., 20., 1.5, 40.][..]));
         let weighted = data().with_weights(vec![1., 2., 3., 4.]).unwrap();
         assert_eq!(weighted.select(&[3, 0]).unwrap().weights(), Some(&[4.0, 1.0][..]));
         assert!(Dataset::regression(vec![1.0], 1, vec![1.0], 1).unwrap().balanced_weights(1).is_err());

@@ -54,6 +54,28 @@ pub fn draw_batch(n: usize, labels: Option<&[usize]>, size: usize, rng: &mut Rng
     Ok(rows)
 }
 
+/// Draws `size` rows, of which the first `kept` of `order` are in every batch: returns the rows and how much each
+/// counts. The kept ones count once, the others (rows left)/(rows drawn) times, so that a weighted sum over the batch is
+/// on average the sum over all rows.
+pub fn draw_beside(
+    order: &[usize],
+    kept: usize,
+    size: usize,
+    rng: &mut Rng,
+) -> Result<(Vec<usize>, Vec<f64>)> {
+    let n = order.len();
+    if size > n || kept >= size {
+        let wanted = format!("above the {kept} kept rows and at most {n}");
+        return Err(Error::range("batch size", size, wanted));
+    }
+    let (certain, rest) = order.split_at(kept);
+    let (mut rows, drawn) = (certain.to_vec(), size - kept);
+    rows.extend(rest.to_vec().partial_shuffle(rng, drawn).0.iter());
+    let mut weights = vec![1.0; kept];
+    weights.resize(size, rest.len() as f64 / drawn as f64);
+    Ok((rows, weights))
+}
+
 /// Shares `size` out in proportion to `weights` by largest remainders; never above a weight.
 fn apportion(weights: &[usize], size: usize) -> Vec<usize> {
     let total: usize = weights.iter().sum();
@@ -116,6 +138,24 @@ mod tests {
             }
         }
         assert!(counts.iter().all(|&c| (c as f64 - 800.0).abs() < 4.5 * 25.3), "{counts:?}");
+    }
+
+    #[test]
+    fn rows_beside_kept_ones_stand_for_all_others() {
+        let order = [4, 1, 0, 6, 2, 5, 3];
+        let mut counts = [0usize; 7];
+        let mut rng = stream(6, Purpose::Batch, 0);
+        for _ in 0..3000 {
+            let (rows, weights) = draw_beside(&order, 2, 4, &mut rng).unwrap();
+            assert_eq!((&rows[..2], weights), (&[4, 1][..], vec![1.0, 1.0, 2.5, 2.5]));
+            rows.iter().for_each(|&row| counts[row] += 1);
+        }
+        assert_eq!((counts[4], counts[1]), (3000, 3000));
+        // Each other row with probability 2/5: 1200 ± 26.8; 4.5 sd over five rows have level 3e-5.
+        assert!([0, 6, 2, 5, 3].iter().all(|&row| (counts[row] as f64 - 1200.0).abs() < 121.0), "{counts:?}");
+        for (kept, size) in [(2, 2), (0, 0), (2, 8)] {
+            assert!(draw_beside(&order, kept, size, &mut rng).is_err());
+        }
     }
 
     #[test]

@@ -1,31 +1,35 @@
 //! The scalar equation of one constrained step: stay on the graph z = aL(θ).
 
+use crate::linalg::vector::{dot, scale};
 use crate::objective::Probe;
 
-/// One step's constraint φ(λ) = rise + (h²/2)λ − aL(base + λ·direction), and how well to solve it.
-pub(super) struct Constraint {
+/// One step's constraint φ(λ) = rise + (h²/2)λ − aL(base + λ·direction), and how well to solve it. The direction
+/// is −(h²/2)·normal, so that φ has the slope (h²/2)(1 + a∇L·normal).
+pub(super) struct Constraint<'a> {
     /// a.
     pub strength: f64,
     /// z + hż.
     pub rise: f64,
     /// h²/2.
     pub half_square: f64,
-    /// Slope of φ to begin with: (h²/2)(1 + g·g).
-    pub slope: f64,
-    /// Accept |φ| up to this.
+    /// P⁻¹g at the start of the step.
+    pub normal: &'a [f64],
+    /// 1 + g·P⁻¹g there.
+    pub flat: f64,
+    /// Make no further trial once |φ| times the relative change of the slope is at most this.
     pub accept: f64,
-    /// Accept |φ| up to this once it no longer falls: the rounding of its terms.
+    /// Nor once |φ| no longer falls and is at most this: the rounding of its terms.
     pub rounding: f64,
     /// Largest number of trials.
     pub max_trials: usize,
 }
 
-/// A solved constraint: the multiplier and the loss there.
+/// A solved constraint.
 pub(super) struct Solution {
+    /// The multiplier, after a last Newton step from the last trial: there φ is 0 to first order.
     pub lambda: f64,
-    pub value: f64,
-    /// |φ| of the second trial over that of the first: how far the graph is from its tangent plane.
-    pub contraction: f64,
+    /// |(1 + g₁·P⁻¹g)/(1 + g·P⁻¹g) − 1|, g₁ at the last trial: how far the normal turned.
+    pub turn: f64,
 }
 
 /// Why a constraint could not be solved.
@@ -37,45 +41,40 @@ pub(super) enum Unsolved {
     NoRoot,
 }
 
-impl Constraint {
-    /// Newton with the initial slope, then secant. The probe's line must be set.
+impl Constraint<'_> {
+    /// Newton's method. The probe's line must be set; `gradient` is a∇L at the last trial afterwards.
     ///
     /// There is no root if |φ| does not fall by half, or the trials are used up.
     pub(super) fn solve(
         &self,
         start: f64,
         probe: &mut dyn Probe,
+        gradient: &mut [f64],
         trials: &mut usize,
     ) -> Result<Solution, Unsolved> {
         let mut lambda = start;
-        let mut slope = self.slope;
-        let mut previous: Option<(f64, f64)> = None;
-        let mut contraction = 0.0;
-        for trial in 0..self.max_trials {
-            let value = probe.value_on_line(lambda);
+        let mut last = f64::INFINITY;
+        for _ in 0..self.max_trials {
+            let value = probe.value_and_gradient_on_line(lambda, gradient);
             *trials += 1;
+            scale(self.strength, gradient);
             let phi = self.rise + self.half_square * lambda - self.strength * value;
-            if !phi.is_finite() {
+            let slope = 1.0 + dot(gradient, self.normal);
+            if !phi.is_finite() || !slope.is_finite() {
                 return Err(Unsolved::NonFinite);
             }
-            if let (1, Some((_, first))) = (trial, previous) {
-                contraction = (phi / first).abs();
-            }
-            let stalled = previous.is_some_and(|(_, last)| phi.abs() > 0.5 * last.abs());
-            if phi.abs() <= self.accept || (stalled && phi.abs() <= self.rounding) {
-                return Ok(Solution { lambda, value, contraction });
-            }
-            if stalled {
+            let stalled = phi.abs() > 0.5 * last;
+            let at_rounding = stalled && phi.abs() <= self.rounding;
+            if slope <= 0.0 || (stalled && !at_rounding) {
                 return Err(Unsolved::NoRoot);
             }
-            if let Some((last_lambda, last_phi)) = previous {
-                let secant = (phi - last_phi) / (lambda - last_lambda);
-                if secant.is_finite() && secant > 0.0 {
-                    slope = secant;
-                }
+            let turn = (slope / self.flat - 1.0).abs();
+            let newton = lambda - phi / (self.half_square * slope);
+            if phi.abs() * turn <= self.accept || at_rounding {
+                return Ok(Solution { lambda: newton, turn });
             }
-            previous = Some((lambda, phi));
-            lambda -= phi / slope;
+            last = phi.abs();
+            lambda = newton;
         }
         Err(Unsolved::NoRoot)
     }

@@ -3,11 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::leapfrog::ConstrainedLeapfrog;
-use super::metric::{LossMetric, Metric, check_strength};
+use super::metric::{LossMetric, Metric};
 use super::path::PathRecorder;
-use super::preconditioned::corrected_tangent;
-use super::{Counters, Diagnostics, Geodesic, Whitened};
-use crate::curvature::Precision;
+use super::{Counters, Diagnostics, Geodesic, LossGeometry};
 use crate::objective::{Objective, check_failure, second_derivatives};
 use crate::ode::DormandPrince;
 use crate::{Control, Result};
@@ -38,24 +36,6 @@ impl Default for Integrator {
     }
 }
 
-/// The metric that a loss L defines: I + a²∇L∇Lᵀ, or P + a²∇L∇Lᵀ with a precision P.
-///
-/// A plain number is the first with that strength a.
-#[derive(Debug, Clone, Copy)]
-pub struct LossGeometry<'a> {
-    /// a; 1 is the paper's.
-    pub strength: f64,
-    /// P. Tangents are then lengthened so that on a Gaussian target with precision P the geodesic from
-    /// the mode with velocity v ends at θ* + v.
-    pub preconditioner: Option<&'a dyn Precision>,
-}
-
-impl From<f64> for LossGeometry<'_> {
-    fn from(strength: f64) -> Self {
-        Self { strength, preconditioner: None }
-    }
-}
-
 /// Follows the geodesic of a loss metric from `theta` with velocity `v` to t = 1.
 ///
 /// `path_points` evenly spaced points are recorded for plots (0 for none). A geodesic that could
@@ -70,49 +50,24 @@ pub fn exponential_map<'a>(
     path_points: usize,
     control: Control<'_>,
 ) -> Result<Geodesic> {
-    let LossGeometry { strength, preconditioner } = geometry.into();
-    let geodesic = match preconditioner {
-        None => plain(objective, strength, integrator, theta, v, path_points, control)?,
-        Some(precision) => {
-            check_ends(objective.dim(), theta, v)?;
-            let whitened = Whitened::new(objective, theta, precision)?;
-            let z = corrected_tangent(strength, precision, v)?;
-            let origin = vec![0.0; theta.len()];
-            let mut geodesic = plain(&whitened, strength, integrator, &origin, &z, path_points, control)?;
-            whitened.back(&mut geodesic);
-            geodesic
+    let geometry = geometry.into();
+    geometry.check(objective.dim())?;
+    check_ends(objective.dim(), theta, v)?;
+    let v = geometry.lengthened(v);
+    let geodesic = match integrator {
+        Integrator::ConstrainedLeapfrog(leapfrog) => {
+            leapfrog.follow(objective, geometry, theta, &v, path_points, control)?
+        }
+        Integrator::DormandPrince(solver) => {
+            let metric = LossMetric::new(second_derivatives(objective, "Dormand-Prince")?, geometry)?;
+            geodesic_of_metric(&metric, solver, theta, &v, path_points, control)?
         }
     };
     check_failure(objective)?;
     Ok(geodesic)
 }
 
-fn plain(
-    objective: &dyn Objective,
-    strength: f64,
-    integrator: &Integrator,
-    theta: &[f64],
-    v: &[f64],
-    path_points: usize,
-    control: Control<'_>,
-) -> Result<Geodesic> {
-    match integrator {
-        Integrator::ConstrainedLeapfrog(leapfrog) => {
-            leapfrog.exponential_map(objective, strength, theta, v, path_points, control)
-        }
-        Integrator::DormandPrince(solver) => {
-            let metric = LossMetric::new(second_derivatives(objective, "Dormand-Prince")?, strength)?;
-            geodesic_of_metric(&metric, solver, theta, v, path_points, control)
-        }
-    }
-}
-
-/// Checks a start point and velocity against the objective.
-pub(super) fn check_start(dim: usize, strength: f64, theta: &[f64], v: &[f64]) -> Result<()> {
-    check_strength(strength)?;
-    check_ends(dim, theta, v)
-}
-
+/// Checks a start point and velocity against the dimension.
 fn check_ends(dim: usize, theta: &[f64], v: &[f64]) -> Result<()> {
     for (what, values) in [("start of the geodesic", theta), ("initial velocity", v)] {
         crate::error::check_len(what, dim, values.len())?;

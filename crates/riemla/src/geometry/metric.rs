@@ -1,7 +1,8 @@
 //! Riemannian metrics: an inner product at every point and the acceleration of geodesics.
 
-use crate::linalg::vector::dot;
-use crate::objective::TwiceDifferentiable;
+use super::LossGeometry;
+use crate::linalg::vector::{dot, scale};
+use crate::objective::{Pool, TwiceDifferentiable};
 
 /// A Riemannian metric on the parameters.
 ///
@@ -28,25 +29,19 @@ pub trait Metric: Sync {
     }
 }
 
-/// M = I + a²∇L∇Lᵀ for an objective L and a strength a; a = 1 is the paper's metric.
+/// M = P + a²∇L∇Lᵀ for an objective L; P = I and a = 1 is the paper's metric.
 pub struct LossMetric<'a, O: ?Sized> {
     objective: &'a O,
-    strength: f64,
+    geometry: LossGeometry<'a>,
+    gradients: Pool<Vec<f64>>,
 }
 
 impl<'a, O: TwiceDifferentiable + ?Sized> LossMetric<'a, O> {
-    /// The metric of `objective` with the given strength.
-    pub fn new(objective: &'a O, strength: f64) -> crate::Result<Self> {
-        check_strength(strength)?;
-        Ok(Self { objective, strength })
-    }
-}
-
-pub(crate) fn check_strength(strength: f64) -> crate::Result<()> {
-    if strength.is_finite() && strength >= 0.0 {
-        Ok(())
-    } else {
-        Err(crate::Error::range("strength of the metric", strength, "finite and at least 0"))
+    /// The metric of `objective` with the given strength, and preconditioner if there is one.
+    pub fn new(objective: &'a O, geometry: impl Into<LossGeometry<'a>>) -> crate::Result<Self> {
+        let geometry = geometry.into();
+        geometry.check(objective.dim())?;
+        Ok(Self { objective, geometry, gradients: Pool::default() })
     }
 }
 
@@ -58,14 +53,20 @@ impl<O: TwiceDifferentiable + ?Sized> Metric for LossMetric<'_, O> {
     fn inner(&self, theta: &[f64], v: &[f64], w: &[f64]) -> f64 {
         let mut gradient = vec![0.0; theta.len()];
         self.objective.value_and_gradient(theta, &mut gradient);
-        dot(v, w) + self.strength * self.strength * dot(&gradient, v) * dot(&gradient, w)
+        let slopes = dot(&gradient, v) * dot(&gradient, w);
+        self.geometry.inner(v, w) + self.geometry.strength.powi(2) * slopes
     }
 
     fn acceleration(&self, theta: &[f64], v: &[f64], out: &mut [f64]) {
-        let curvature = self.objective.gradient_and_curvature(theta, v, out);
-        let a2 = self.strength * self.strength;
-        let factor = -a2 * curvature / (1.0 + a2 * dot(out, out));
-        crate::linalg::vector::scale(factor, out);
+        let a2 = self.geometry.strength.powi(2);
+        self.gradients.with(
+            || vec![0.0; theta.len()],
+            |gradient| {
+                let curvature = self.objective.gradient_and_curvature(theta, v, gradient);
+                self.geometry.steepest(gradient, out);
+                scale(-a2 * curvature / (1.0 + a2 * dot(gradient, out)), out);
+            },
+        );
     }
 
     fn loss(&self, theta: &[f64]) -> f64 {
@@ -73,6 +74,6 @@ impl<O: TwiceDifferentiable + ?Sized> Metric for LossMetric<'_, O> {
     }
 
     fn loss_bound(&self, speed: f64) -> f64 {
-        if speed > 0.0 { speed / self.strength } else { 0.0 }
+        if speed > 0.0 { speed / self.geometry.strength } else { 0.0 }
     }
 }

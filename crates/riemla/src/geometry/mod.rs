@@ -10,17 +10,17 @@ mod exponential;
 mod fisher;
 mod leapfrog;
 mod metric;
+mod normal;
+mod particle;
 mod path;
 mod preconditioned;
-mod whitened;
 
-pub use exponential::{Integrator, LossGeometry, exponential_map, geodesic_of_metric};
+pub use exponential::{Integrator, exponential_map, geodesic_of_metric};
 pub use fisher::{FisherMetric, FisherSolve};
 pub use leapfrog::ConstrainedLeapfrog;
-pub(crate) use metric::check_strength;
 pub use metric::{LossMetric, Metric};
-pub use preconditioned::arc_length_factor;
-pub use whitened::Whitened;
+pub(crate) use preconditioned::check_strength;
+pub use preconditioned::{LossGeometry, arc_length_factor};
 
 use serde::{Deserialize, Serialize};
 

@@ -103,7 +103,16 @@ pub struct Scratch {
     buffer: Vec<f64>,
 }
 
-/// y ← y + w ⋆ x: y\[o, r, q\] += Σ w\[o, c, i, j\]·x\[c, r·stride + i·dilation − padding, …\].
+/// What a sum over taps starts from.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a> {
+    /// What is in the output: the sum is added to it.
+    Output,
+    /// One number per output channel, as a bias; 0 if there are none. The output is overwritten.
+    Constants(&'a [f64]),
+}
+
+/// y ← start + w ⋆ x: y\[o, r, q\] += Σ w\[o, c, i, j\]·x\[c, r·stride + i·dilation − padding, …\].
 ///
 /// `x` is n·[`Geometry::input_len`] long, `y` n·[`Geometry::output_len`].
 ///
@@ -114,6 +123,7 @@ pub fn correlate(
     n: usize,
     x: &[f64],
     weights: &[f64],
+    start: Start<'_>,
     y: &mut [f64],
     scratch: &mut Scratch,
 ) {
@@ -123,10 +133,10 @@ pub fn correlate(
     let area = geometry.kernel.0 * geometry.kernel.1;
     plan.fill(scratch);
     plan.pack(&mut scratch.packed, |o, c, tap| weights[(o * geometry.in_channels + c) * area + tap]);
-    dispatch(output::Accumulate::new(&plan, scratch, x, y));
+    dispatch(output::Accumulate::new(&plan, scratch, x, start, y));
 }
 
-/// x̄ ← x̄ + wᵀ ⋆ ȳ: the transpose of [`correlate`] in x, with ȳ shaped like y and x̄ like x.
+/// x̄ ← start + wᵀ ⋆ ȳ: the transpose of [`correlate`] in x, with ȳ shaped like y and x̄ like x.
 ///
 /// # Panics
 /// If a slice has the wrong length or a stride is 0.
@@ -135,6 +145,7 @@ pub fn correlate_input_gradient(
     n: usize,
     weights: &[f64],
     y_bar: &[f64],
+    start: Start<'_>,
     x_bar: &mut [f64],
     scratch: &mut Scratch,
 ) {
@@ -148,11 +159,11 @@ pub fn correlate_input_gradient(
         weights[(o * geometry.in_channels + c) * area + area - 1 - tap]
     });
     if geometry.stride == (1, 1) {
-        dispatch(output::Accumulate::new(&plan, scratch, y_bar, x_bar));
+        dispatch(output::Accumulate::new(&plan, scratch, y_bar, start, x_bar));
     } else {
         let mut dilated = std::mem::take(&mut scratch.buffer);
         plan.dilate(geometry, y_bar, &mut dilated);
-        dispatch(output::Accumulate::new(&plan, scratch, &dilated, x_bar));
+        dispatch(output::Accumulate::new(&plan, scratch, &dilated, start, x_bar));
         scratch.buffer = dilated;
     }
 }
@@ -177,8 +188,9 @@ pub fn correlate_weight_gradient(
     lanes.clear();
     lanes.resize(weight_gradient.len() * LANES, 0.0);
     dispatch(gradient::Summed::new(&plan, scratch, x, y_bar, &mut lanes));
-    for (g, [a, b, c, d]) in weight_gradient.iter_mut().zip(lanes.as_chunks::<LANES>().0) {
-        *g += (a + c) + (b + d);
+    for (g, lanes) in weight_gradient.iter_mut().zip(lanes.as_chunks::<LANES>().0) {
+        let [a, b, c, d, e, f, g0, h] = lanes;
+        *g += ((a + e) + (c + g0)) + ((b + f) + (d + h));
     }
     scratch.buffer = lanes;
 }

@@ -35,6 +35,33 @@ impl<'a> ViewMut<'a> {
         ViewMut(self.0.subrows_mut(start, count))
     }
 
+    /// Columns `start` to `start + count`.
+    pub fn subcols_mut(self, start: usize, count: usize) -> ViewMut<'a> {
+        ViewMut(self.0.subcols_mut(start, count))
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.0.nrows()
+    }
+
+    /// The same entries, to read.
+    pub fn as_view(&self) -> View<'_> {
+        View(self.0.as_ref())
+    }
+
+    /// Pieces of `rows` rows each, the last perhaps of fewer: for tasks of their own.
+    pub fn row_panels(self, rows: usize) -> Vec<ViewMut<'a>> {
+        let (mut panels, mut rest) = (Vec::new(), self.0);
+        while rest.nrows() > rows {
+            let (panel, after) = rest.split_at_row_mut(rows);
+            panels.push(ViewMut(panel));
+            rest = after;
+        }
+        panels.push(ViewMut(rest));
+        panels
+    }
+
     /// Takes the entries of a matrix of the same size.
     pub fn copy_from(mut self, other: View<'_>) {
         self.0.copy_from(other.0);

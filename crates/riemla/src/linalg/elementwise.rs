@@ -4,7 +4,7 @@
 //! functions here have no branches and no tables, so a plain loop over them becomes vector code.
 //! Largest error: 4 units in the last place, also for results near 0 and for subnormal ones.
 
-use super::simd::{Kernel, dispatch, mul_add};
+use super::simd::{Isa, Kernel, dispatch, mul_add};
 
 /// 1.5·2⁵²: adding it rounds to an integer, which then sits in the low bits of the sum.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -27,27 +27,27 @@ const POLYNOMIAL: [f64; 10] = [
 
 /// Writes x = k·ln 2 + r with |r| ≤ ln(2)/2 and returns (eʳ − 1, bits of k + `ROUND`).
 #[inline(always)]
-fn reduced_expm1<const FMA: bool>(x: f64) -> (f64, u64) {
-    let shifted = mul_add::<FMA>(x, std::f64::consts::LOG2_E, ROUND);
+fn reduced_expm1<I: Isa>(x: f64) -> (f64, u64) {
+    let shifted = mul_add::<I>(x, std::f64::consts::LOG2_E, ROUND);
     let k = shifted - ROUND;
-    let r = mul_add::<FMA>(k, -LN2_LOW, mul_add::<FMA>(k, -LN2_HIGH, x));
+    let r = mul_add::<I>(k, -LN2_LOW, mul_add::<I>(k, -LN2_HIGH, x));
     // Pairs of terms at a time (Estrin): half the dependent steps of Horner's rule.
     let c = &POLYNOMIAL;
     let r2 = r * r;
     let r4 = r2 * r2;
-    let low = mul_add::<FMA>(mul_add::<FMA>(c[3], r, c[2]), r2, mul_add::<FMA>(c[1], r, c[0]));
-    let middle = mul_add::<FMA>(mul_add::<FMA>(c[7], r, c[6]), r2, mul_add::<FMA>(c[5], r, c[4]));
-    let high = mul_add::<FMA>(c[9], r, c[8]);
-    let q = mul_add::<FMA>(mul_add::<FMA>(high, r4, middle), r4, low);
-    (mul_add::<FMA>(r2, q, r), shifted.to_bits())
+    let low = mul_add::<I>(mul_add::<I>(c[3], r, c[2]), r2, mul_add::<I>(c[1], r, c[0]));
+    let middle = mul_add::<I>(mul_add::<I>(c[7], r, c[6]), r2, mul_add::<I>(c[5], r, c[4]));
+    let high = mul_add::<I>(c[9], r, c[8]);
+    let q = mul_add::<I>(mul_add::<I>(high, r4, middle), r4, low);
+    (mul_add::<I>(r2, q, r), shifted.to_bits())
 }
 
 /// eˣ. A NaN stays one, whatever the integer part of the computation makes of its bits.
 #[inline(always)]
-fn exp_one<const FMA: bool>(x: f64) -> f64 {
+fn exp_one<I: Isa>(x: f64) -> f64 {
     let x = if x < -746.0 { -746.0 } else { x };
     let x = if x > 710.0 { 710.0 } else { x };
-    let (p, bits) = reduced_expm1::<FMA>(x);
+    let (p, bits) = reduced_expm1::<I>(x);
     // 2ᵏ in two factors: k reaches from −1076 to 1024, further than one exponent field.
     let k_plus_2048 = bits.wrapping_sub(ROUND.to_bits()).wrapping_add(2048);
     let half = k_plus_2048 >> 1;
@@ -58,19 +58,19 @@ fn exp_one<const FMA: bool>(x: f64) -> f64 {
 
 /// tanh x = e/(e + 2) with e = exp(2|x|) − 1, sign from x; 1 beyond |x| = 20.
 #[inline(always)]
-fn tanh_one<const FMA: bool>(x: f64) -> f64 {
+fn tanh_one<I: Isa>(x: f64) -> f64 {
     let a = x.abs();
     let a = if a > 20.0 { 20.0 } else { a };
-    let (p, bits) = reduced_expm1::<FMA>(a + a);
+    let (p, bits) = reduced_expm1::<I>(a + a);
     let power = f64::from_bits(bits.wrapping_sub(ROUND.to_bits()).wrapping_add(1023) << 52);
-    let e = mul_add::<FMA>(power, p, power - 1.0);
+    let e = mul_add::<I>(power, p, power - 1.0);
     (e / (e + 2.0)).copysign(x)
 }
 
 /// 1/(1 + e⁻ˣ), by the exponential of −|x| so that nothing overflows or cancels.
 #[inline(always)]
-fn sigmoid_one<const FMA: bool>(x: f64) -> f64 {
-    let e = exp_one::<FMA>(-x.abs());
+fn sigmoid_one<I: Isa>(x: f64) -> f64 {
+    let e = exp_one::<I>(-x.abs());
     (if x < 0.0 { e } else { 1.0 }) / (1.0 + e)
 }
 
@@ -81,9 +81,9 @@ macro_rules! elementwise {
         impl Kernel for $kernel<'_> {
             type Output = ();
             #[inline(always)]
-            fn run<const FMA: bool>(self) {
+            fn run<I: Isa>(self) {
                 for (y, x) in self.1.iter_mut().zip(self.0) {
-                    *y = $one::<FMA>(*x);
+                    *y = $one::<I>(*x);
                 }
             }
         }
@@ -93,9 +93,9 @@ macro_rules! elementwise {
         impl Kernel for $kernel_in_place<'_> {
             type Output = ();
             #[inline(always)]
-            fn run<const FMA: bool>(self) {
+            fn run<I: Isa>(self) {
                 for y in self.0 {
-                    *y = $one::<FMA>(*y);
+                    *y = $one::<I>(*y);
                 }
             }
         }
@@ -154,7 +154,7 @@ const BLOCK: usize = 64;
 impl Kernel for Softmax<'_> {
     type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<I: Isa>(self) {
         let n = self.n;
         for start in (0..n).step_by(BLOCK) {
             let width = BLOCK.min(n - start);
@@ -171,7 +171,7 @@ impl Kernel for Softmax<'_> {
             for (logits, p) in self.logits.chunks_exact(n).zip(self.probabilities.chunks_exact_mut(n)) {
                 let (logits, p) = (&logits[start..start + width], &mut p[start..start + width]);
                 for i in 0..width {
-                    p[i] = exp_one::<FMA>(logits[i] - largest[i]);
+                    p[i] = exp_one::<I>(logits[i] - largest[i]);
                     sum[i] += p[i];
                 }
             }

@@ -1,17 +1,19 @@
 //! Cholesky factors and symmetric eigenvalues, with typed failures.
 
 use faer::Side;
-use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
-use faer::prelude::*;
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use rayon::prelude::*;
 
+use super::cholesky::{BadPivot, factorize};
 use super::dense::{Matrix, view_mut};
+pub use super::eigenvalues::symmetric_eigenvalues;
+use super::triangular::{solve_lower, solve_lower_transpose};
 use crate::{Error, Result};
 
 /// The factor L of P = L·Lᵀ.
 #[derive(Debug, Clone)]
 pub struct Cholesky {
-    factor: faer::Mat<f64>,
+    factor: Matrix,
 }
 
 impl Cholesky {
@@ -21,22 +23,28 @@ impl Cholesky {
     /// rounding gave its pivots.
     /// `what` and `remedy` go into the error when the matrix is not positive definite.
     pub fn new(what: &str, remedy: &str, matrix: &Matrix) -> Result<Self> {
+        Self::in_place(what, remedy, matrix.clone())
+    }
+
+    /// The same, in the place of the matrix: no second one is needed.
+    pub fn in_place(what: &str, remedy: &str, mut matrix: Matrix) -> Result<Self> {
         crate::error::check_finite(what, matrix.as_slice())?;
-        let error = |pivot, value| Error::NotPositiveDefinite {
+        let dim = matrix.rows();
+        let error = |BadPivot { index: pivot, value }| Error::NotPositiveDefinite {
             what: what.into(),
             pivot,
-            dim: matrix.rows(),
+            dim,
             value,
             remedy: remedy.into(),
         };
-        let llt = matrix.view().0.llt(Side::Lower).map_err(|failure| {
-            let faer::linalg::solvers::LltError::NonPositivePivot { index } = failure;
-            error(index, failing_pivot(matrix, index))
-        })?;
-        let factor = llt.L().to_owned();
-        match rounding_pivot(matrix, &factor) {
-            None => Ok(Self { factor }),
-            Some(index) => Err(error(index, factor[(index, index)].powi(2))),
+        let rounding = dim as f64 * f64::EPSILON;
+        let least: Vec<f64> = (0..dim).map(|i| rounding * matrix[(i, i)]).collect();
+        factorize(&mut matrix).map_err(error)?;
+        // A pivot that is no larger than the rounding errors it was computed with is none.
+        let pivot = |index: usize| BadPivot { index, value: matrix[(index, index)].powi(2) };
+        match (0..dim).map(pivot).find(|pivot| pivot.value <= least[pivot.index]) {
+            None => Ok(Self { factor: matrix }),
+            Some(pivot) => Err(error(pivot)),
         }
     }
 
@@ -55,7 +63,9 @@ impl Cholesky {
                 return Err(Error::range(entry, row[j], "0"));
             }
         }
-        Ok(Self { factor: faer::Mat::from_fn(dim, dim, |i, j| lower[i * dim + j]) })
+        let mut factor = Matrix::zeros(dim, dim);
+        factor.view_mut().copy_from(super::dense::view(lower, dim, dim).transpose());
+        Ok(Self { factor })
     }
 
     /// All entries of L, row by row, zeros above the diagonal.
@@ -66,18 +76,19 @@ impl Cholesky {
 
     /// Number of rows.
     pub fn dim(&self) -> usize {
-        self.factor.nrows()
+        self.factor.rows()
     }
 
     /// b ← L⁻¹b.
     pub fn solve_lower(&self, b: &mut [f64]) {
-        self.solve_lower_many(b, 1);
+        assert_eq!(b.len(), self.dim(), "Cholesky: length of the right-hand side");
+        solve_lower(|j| self.factor.column(j), b);
     }
 
     /// B ← L⁻¹B for `columns` right-hand sides stored one after the other.
     pub fn solve_lower_many(&self, b: &mut [f64], columns: usize) {
         let b = view_mut(b, self.dim(), columns).0;
-        solve_lower_triangular_in_place(self.factor.as_ref(), b, faer::Par::Seq);
+        solve_lower_triangular_in_place(self.factor.view().0, b, faer::Par::Seq);
         super::simd::clear_upper_registers();
     }
 
@@ -89,7 +100,7 @@ impl Cholesky {
             let (rows, count) = (dim - start, PANEL.min(dim - start));
             let mut columns = Matrix::zeros(rows, count);
             columns.add_diagonal(std::iter::repeat_n(1.0, count));
-            let trailing = self.factor.as_ref().submatrix(start, start, rows, rows);
+            let trailing = self.factor.view().0.submatrix(start, start, rows, rows);
             solve_lower_triangular_in_place(trailing, columns.view_mut().0, faer::Par::Seq);
             super::simd::clear_upper_registers();
             (0..count).map(|j| super::vector::dot(columns.column(j), columns.column(j))).collect::<Vec<f64>>()
@@ -100,16 +111,15 @@ impl Cholesky {
 
     /// b ← L⁻ᵀb.
     pub fn solve_upper(&self, b: &mut [f64]) {
-        let b = view_mut(b, self.dim(), 1).0;
-        solve_upper_triangular_in_place(self.factor.transpose(), b, faer::Par::Seq);
-        super::simd::clear_upper_registers();
+        assert_eq!(b.len(), self.dim(), "Cholesky: length of the right-hand side");
+        solve_lower_transpose(|j| self.factor.column(j), b);
     }
 
     /// out ← L·Lᵀ·x.
     pub fn mul(&self, x: &[f64], out: &mut [f64]) {
         let x = super::dense::view(x, self.dim(), 1).0;
-        let half = self.factor.transpose() * x;
-        let full = &self.factor * half;
+        let half = self.factor.view().0.transpose() * x;
+        let full = self.factor.view().0 * half;
         for (o, v) in out.iter_mut().zip(full.col(0).iter()) {
             *o = *v;
         }
@@ -120,34 +130,6 @@ impl Cholesky {
     pub fn log_det(&self) -> f64 {
         (0..self.dim()).map(|i| 2.0 * self.factor[(i, i)].ln()).sum()
     }
-}
-
-/// The first pivot that is no larger than the rounding errors it was computed with.
-fn rounding_pivot(matrix: &Matrix, factor: &faer::Mat<f64>) -> Option<usize> {
-    let relative = matrix.rows() as f64 * f64::EPSILON;
-    (0..matrix.rows()).find(|&i| factor[(i, i)].powi(2) <= relative * matrix[(i, i)])
-}
-
-/// The pivot at which elimination stopped, recomputed for the error message.
-fn failing_pivot(matrix: &Matrix, index: usize) -> f64 {
-    let diagonal = matrix[(index, index)];
-    if index == 0 {
-        return diagonal;
-    }
-    let leading = matrix.view().0.submatrix(0, 0, index, index);
-    let Ok(llt) = leading.llt(Side::Lower) else { return diagonal };
-    let row: Vec<f64> = (0..index).map(|j| matrix[(index, j)]).collect();
-    let mut solved = row.clone();
-    llt.solve_in_place(view_mut(&mut solved, index, 1).0);
-    diagonal - row.iter().zip(&solved).map(|(a, b)| a * b).sum::<f64>()
-}
-
-/// Eigenvalues in ascending order of a symmetric matrix (its lower triangle is read).
-pub fn symmetric_eigenvalues(what: &str, matrix: &Matrix) -> Result<Vec<f64>> {
-    crate::error::check_finite(what, matrix.as_slice())?;
-    let values = matrix.view().0.self_adjoint_eigenvalues(Side::Lower);
-    super::simd::clear_upper_registers();
-    values.map_err(|_| Error::Unsupported(format!("{what}: the eigenvalue iteration did not converge")))
 }
 
 /// A symmetric matrix as Q·diag(values)·Qᵀ.

@@ -1,14 +1,15 @@
 //! The largest eigenpairs of a symmetric positive semi-definite matrix known only by its products.
 //!
-//! Lanczos with full reorthogonalisation and thick restarts, from a block of random vectors. A
-//! single start vector would see each multiple eigenvalue once (a Gaussian likelihood with C
-//! outputs has them C-fold); a block of b finds multiplicities up to b. The projected matrix is kept
-//! in full instead of as a band, so a restart needs no special formulas: Ritz vectors are basis
+//! Block Lanczos with full reorthogonalisation and thick restarts, from random vectors. A single start
+//! vector would see each multiple eigenvalue once (a Gaussian likelihood with C outputs has them
+//! C-fold); a block of b finds multiplicities up to b. Products are asked for and made orthogonal a block
+//! at a time: on all cores, and the basis comes from memory once for all of them. The projected matrix is
+//! kept in full instead of as a band, so a restart needs no special formulas: Ritz vectors are basis
 //! vectors whose products are known.
 
 use rayon::prelude::*;
 
-use super::dense::{Matrix, View, set_product, view};
+use super::dense::{Matrix, View, add_product, set_product, view, view_mut};
 use super::factor::SymmetricEigen;
 use super::vector::{axpy, dot, norm, scale};
 use crate::Result;
@@ -44,6 +45,8 @@ pub struct TopEigen {
 
 /// Relative size below which a vector or eigenvalue is rounding.
 const ROUNDING: f64 = 1e-12;
+/// Share of a vector's length that must be left, or it is made orthogonal once more.
+const CANCELLED: f64 = 0.5;
 /// Seed of the start vectors: results are reproducible.
 const SEED: u64 = 0x6b72_796c_6f76;
 /// Rows that one task or one small product handles.
@@ -65,7 +68,8 @@ impl Krylov {
         (self.steps(dim) + self.block).min(dim)
     }
 
-    /// The largest eigenpairs of the matrix of size `dim` whose products `product` writes.
+    /// The largest eigenpairs of the matrix of size `dim`; `product` writes its products with one or
+    /// more vectors, stored one after the other.
     pub fn top_eigenpairs(
         &self,
         dim: usize,
@@ -76,8 +80,7 @@ impl Krylov {
         let mut products = 0;
         for restart in 0.. {
             while space.expanded < steps && !space.complete {
-                space.expand(&mut product)?;
-                products += 1;
+                products += space.expand(steps, &mut product)?;
             }
             let ritz = space.ritz()?;
             let wanted = self.rank.min(space.expanded);
@@ -132,19 +135,29 @@ impl Subspace {
         &self.basis[j * self.dim..(j + 1) * self.dim]
     }
 
-    /// Removes from w what lies in V, twice for accuracy; returns Vᵀw.
-    fn orthogonalize(&self, w: &mut [f64]) -> Vec<f64> {
-        let mut total = vec![0.0; self.columns];
+    /// Removes from the vectors w what lies in V, twice for accuracy; returns Vᵀw.
+    fn orthogonalize(&self, w: &mut [f64]) -> Matrix {
+        let (dim, count) = (self.dim, w.len() / self.dim);
+        let basis = view(&self.basis, dim, self.columns);
+        let panels: Vec<(usize, usize)> =
+            (0..dim).step_by(PANEL).map(|start| (start, PANEL.min(dim - start))).collect();
+        let mut total = Matrix::zeros(self.columns, count);
         for _ in 0..2 {
-            let w_now = &*w;
-            let part: Vec<f64> =
-                (0..self.columns).into_par_iter().map(|j| dot(self.column(j), w_now)).collect();
-            w.par_chunks_mut(PANEL).enumerate().for_each(|(p, rows)| {
-                for (j, c) in part.iter().enumerate() {
-                    axpy(-c, &self.column(j)[p * PANEL..][..rows.len()], rows);
-                }
+            let now = view(w, dim, count);
+            let inner = |&(start, rows): &(usize, usize)| {
+                let mut part = Matrix::zeros(self.columns, count);
+                let rows_of_basis = basis.subrows(start, rows).transpose();
+                set_product(part.view_mut(), rows_of_basis, now.subrows(start, rows));
+                part
+            };
+            let parts: Vec<Matrix> = panels.par_iter().map(inner).collect();
+            let mut sum = Matrix::zeros(self.columns, count);
+            parts.iter().for_each(|part| axpy(1.0, part.as_slice(), sum.as_mut_slice()));
+            let rows = view_mut(w, dim, count).row_panels(PANEL);
+            rows.into_par_iter().zip(&panels).for_each(|(w, &(start, rows))| {
+                add_product(w, -1.0, basis.subrows(start, rows), sum.view());
             });
-            axpy(1.0, &part, &mut total);
+            axpy(1.0, sum.as_slice(), total.as_mut_slice());
         }
         total
     }
@@ -165,35 +178,59 @@ impl Subspace {
         self.append(&mut w, length);
     }
 
-    /// Multiplies the next basis vector and appends the new direction, if there is one.
-    fn expand(&mut self, product: &mut impl FnMut(&[f64], &mut [f64])) -> Result<()> {
-        let j = self.expanded;
-        let mut w = vec![0.0; self.dim];
-        product(self.column(j), &mut w);
+    /// Multiplies the basis vectors that have not been, up to `steps` in all, and appends the new
+    /// directions; returns how many were multiplied.
+    fn expand(&mut self, steps: usize, product: &mut impl FnMut(&[f64], &mut [f64])) -> Result<usize> {
+        let (dim, first) = (self.dim, self.expanded);
+        let count = (self.columns - first).min(steps - first);
+        let mut w = vec![0.0; count * dim];
+        product(&self.basis[first * dim..(first + count) * dim], &mut w);
         crate::error::check_finite("the curvature times a vector", &w)?;
-        let image = norm(&w);
-        if self.fresh.take() == Some(j) && image <= ROUNDING * self.size {
+        let image = w.chunks_exact(dim).map(norm).fold(0.0, f64::max);
+        if self.fresh.take() == Some(first) && image <= ROUNDING * self.size {
             // V was invariant and a random vector of its complement is mapped to 0.
-            self.columns = j;
-            self.basis.truncate(j * self.dim);
+            self.columns = first;
+            self.basis.truncate(first * dim);
             self.complete = true;
-            return Ok(());
+            return Ok(count);
         }
         self.size = self.size.max(image);
         let coefficients = self.orthogonalize(&mut w);
-        self.projected.column_mut(j)[..self.columns].copy_from_slice(&coefficients);
-        self.expanded += 1;
-        let length = norm(&w);
-        if self.columns < self.dim && length > ROUNDING * self.size {
-            self.projected.column_mut(j)[self.columns] = length;
-            self.append(&mut w, length);
-        } else if self.expanded == self.dim {
+        let before = self.columns;
+        for (i, w) in w.chunks_exact_mut(dim).enumerate() {
+            let column = self.projected.column_mut(first + i);
+            column[..before].copy_from_slice(coefficients.column(i));
+            self.append_image(first + i, before, w);
+        }
+        self.expanded += count;
+        if self.expanded == dim {
             self.complete = true;
         } else if self.expanded == self.columns {
             self.append_random();
-            self.fresh = Some(j + 1);
+            self.fresh = Some(self.expanded);
         }
-        Ok(())
+        Ok(count)
+    }
+
+    /// Appends what is new in the product of basis vector `j`, which is orthogonal to the first `before`
+    /// basis vectors but not to those appended since.
+    fn append_image(&mut self, j: usize, before: usize, w: &mut [f64]) {
+        let length = norm(w);
+        for new in before..self.columns {
+            let along = dot(self.column(new), w);
+            axpy(-along, &self.basis[new * self.dim..(new + 1) * self.dim], w);
+            self.projected.column_mut(j)[new] += along;
+        }
+        // Where much was removed, rounding errors of what was there have become large.
+        if norm(w) < CANCELLED * length {
+            let rest = self.orthogonalize(w);
+            axpy(1.0, rest.as_slice(), &mut self.projected.column_mut(j)[..rest.rows()]);
+        }
+        let length = norm(w);
+        if self.columns < self.dim && length > ROUNDING * self.size {
+            self.projected.column_mut(j)[self.columns] = length;
+            self.append(w, length);
+        }
     }
 
     /// Eigenpairs of the projected matrix. Entries above the diagonal are complete: a column is
@@ -230,15 +267,12 @@ impl Subspace {
     fn rotate(&mut self, ritz: &SymmetricEigen, count: usize) {
         let (m, dim) = (self.expanded, self.dim);
         let rotation = descending(ritz, count);
-        let mut panel = Matrix::zeros(PANEL.min(dim), count);
-        for start in (0..dim).step_by(PANEL) {
-            let rows = PANEL.min(dim - start);
-            let old = view(&self.basis[..m * dim], dim, m).subrows(start, rows);
-            set_product(panel.view_mut().subrows_mut(0, rows), old, rotation.view());
-            for j in 0..count {
-                self.basis[j * dim + start..][..rows].copy_from_slice(&panel.column(j)[..rows]);
-            }
-        }
+        let panels = view_mut(&mut self.basis[..m * dim], dim, m).row_panels(PANEL);
+        panels.into_par_iter().for_each(|panel| {
+            let mut rotated = Matrix::zeros(panel.rows(), count);
+            set_product(rotated.view_mut(), panel.as_view(), rotation.view());
+            panel.subcols_mut(0, count).copy_from(rotated.view());
+        });
     }
 
     /// Keeps the `keep` largest Ritz vectors and the vectors not yet multiplied.
@@ -291,12 +325,15 @@ mod tests {
         fill_normal(&mut stream(3, Purpose::Data, 0), &mut u);
         let length = norm(&u);
         scale(1.0 / length, &mut u);
-        move |v, out| {
-            out.copy_from_slice(v);
-            axpy(-2.0 * dot(&u, v), &u, out);
-            out.iter_mut().zip(diagonal).for_each(|(o, d)| *o *= d);
-            let inner = dot(&u, out);
-            axpy(-2.0 * inner, &u, out);
+        move |vectors, out| {
+            let n = diagonal.len();
+            for (v, out) in vectors.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
+                out.copy_from_slice(v);
+                axpy(-2.0 * dot(&u, v), &u, out);
+                out.iter_mut().zip(diagonal).for_each(|(o, d)| *o *= d);
+                let inner = dot(&u, out);
+                axpy(-2.0 * inner, &u, out);
+            }
         }
     }
 

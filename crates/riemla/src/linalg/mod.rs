@@ -4,13 +4,16 @@
 //! samples with `d` features is an `n × d` column-major matrix, so feature `j` is the slice
 //! `[j*n .. (j+1)*n]`.
 
+mod cholesky;
 pub mod correlate;
 pub mod dense;
+mod eigenvalues;
 pub mod elementwise;
 pub mod factor;
 pub mod krylov;
 mod processor;
 pub mod simd;
+pub mod triangular;
 pub mod vector;
 
 pub use dense::Matrix;

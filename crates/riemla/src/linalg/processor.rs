@@ -2,6 +2,14 @@
 
 use std::sync::OnceLock;
 
+const ARCHITECTURE: &str = if cfg!(target_arch = "x86_64") {
+    "x86_64"
+} else if cfg!(target_arch = "aarch64") {
+    "aarch64"
+} else {
+    "other"
+};
+
 /// Architecture and features of this processor, as far as kernels of this crate, of faer or of the system's mathematical
 /// functions are chosen by them. Results of processors with equal words have equal bits; of others they may differ in the
 /// last ones.
@@ -10,7 +18,7 @@ pub fn processor() -> &'static str {
     FOUND.get_or_init(|| {
         let features = features();
         let found = features.iter().filter(|(_, found)| *found).map(|(name, _)| *name);
-        std::iter::once(std::env::consts::ARCH).chain(found).collect::<Vec<_>>().join(" ")
+        std::iter::once(ARCHITECTURE).chain(found).collect::<Vec<_>>().join(" ")
     })
 }
 
@@ -37,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_words_begin_with_the_architecture_and_stay() {
-        assert!(processor().starts_with(std::env::consts::ARCH));
+        assert!(processor().starts_with(super::ARCHITECTURE));
         assert_eq!(processor(), processor());
     }
 }

@@ -1,20 +1,20 @@
 //! Vector arithmetic on slices, with a fixed order of summation.
 
-use super::simd::{Kernel, dispatch, mul_add};
+use super::simd::{Isa, Kernel, dispatch, mul_add};
 
 struct Dot<'a>(&'a [f64], &'a [f64]);
 
 impl Kernel for Dot<'_> {
     type Output = f64;
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> f64 {
+    fn run<I: Isa>(self) -> f64 {
         let (a, b) = (self.0, self.1);
         let mut acc = [0.0; 16];
         let (a_chunks, a_rest) = a.as_chunks::<16>();
         let (b_chunks, b_rest) = b.as_chunks::<16>();
         for (x, y) in a_chunks.iter().zip(b_chunks) {
             for j in 0..16 {
-                acc[j] = mul_add::<FMA>(x[j], y[j], acc[j]);
+                acc[j] = mul_add::<I>(x[j], y[j], acc[j]);
             }
         }
         let mut sum = 0.0;
@@ -46,9 +46,9 @@ struct Axpy<'a>(f64, &'a [f64], &'a mut [f64]);
 impl Kernel for Axpy<'_> {
     type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<I: Isa>(self) {
         for (y, x) in self.2.iter_mut().zip(self.1) {
-            *y = mul_add::<FMA>(self.0, *x, *y);
+            *y = mul_add::<I>(self.0, *x, *y);
         }
     }
 }
@@ -77,7 +77,7 @@ struct Sum<'a>(&'a [f64]);
 impl Kernel for Sum<'_> {
     type Output = f64;
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> f64 {
+    fn run<I: Isa>(self) -> f64 {
         let mut acc = [0.0; 16];
         let (chunks, rest) = self.0.as_chunks::<16>();
         for x in chunks {

@@ -2,29 +2,45 @@
 
 use super::graph::{Edge, Node, Operation};
 use super::network::Network;
+use super::storage::{Keep, Storage};
 use crate::linalg::vector::axpy;
 
-/// One Taylor coefficient of every layer's output: values, tangents or second coefficients.
+/// One Taylor coefficient of the layers' outputs: values, tangents or second coefficients.
 #[derive(Debug, Clone)]
 pub struct Trace {
     pub(super) n: usize,
-    widths: Vec<usize>,
-    pub(super) outputs: Vec<Vec<f64>>,
+    keep: Keep,
+    storage: Storage,
+    buffers: Vec<Vec<f64>>,
 }
 
 impl Trace {
-    /// Buffers for `n` samples of the network.
+    /// Buffers for `n` samples of the network: the outputs of all layers.
     pub fn new(network: &Network, n: usize) -> Self {
-        let widths: Vec<usize> = network.nodes.iter().map(|node| node.output.len()).collect();
-        let outputs = widths.iter().map(|width| vec![0.0; width * n]).collect();
-        Self { n, widths, outputs }
+        Self::keeping(network, n, Keep::All)
+    }
+
+    /// Buffers for values alone, as little as derivatives can be taken from.
+    pub fn of_values(network: &Network, n: usize) -> Self {
+        Self::keeping(network, n, Keep::Derivatives)
+    }
+
+    /// Buffers for values of which only the network's output is wanted.
+    pub fn of_output(network: &Network, n: usize) -> Self {
+        Self::keeping(network, n, Keep::Output)
+    }
+
+    fn keeping(network: &Network, n: usize, keep: Keep) -> Self {
+        let storage = Storage::new(&network.nodes, keep);
+        let buffers = storage.rooms.iter().map(|room| vec![0.0; room * n]).collect();
+        Self { n, keep, storage, buffers }
     }
 
     /// Changes the number of samples; allocates only beyond the largest number so far.
     pub fn resize(&mut self, n: usize) {
         self.n = n;
-        for (output, width) in self.outputs.iter_mut().zip(&self.widths) {
-            output.resize(width * n, 0.0);
+        for (buffer, room) in self.buffers.iter_mut().zip(&self.storage.rooms) {
+            buffer.resize(room * n, 0.0);
         }
     }
 
@@ -35,12 +51,42 @@ impl Trace {
 
     /// The network's output, outputs × n with samples contiguous.
     pub fn output(&self) -> &[f64] {
-        self.outputs.last().map_or(&[], |v| v)
+        self.storage.place.len().checked_sub(1).map_or(&[], |last| self.output_of(last))
+    }
+
+    /// The output of a node, if it was kept.
+    pub(super) fn output_of(&self, node: usize) -> &[f64] {
+        &self.buffers[self.storage.place[node]][..self.storage.widths[node] * self.n]
     }
 
     /// What comes along an edge, given the network's input.
     pub(super) fn input<'a>(&'a self, edge: Edge, x: &'a [f64]) -> &'a [f64] {
-        edge.from.map_or(x, |from| &self.outputs[from])
+        edge.from.map_or(x, |from| self.output_of(from))
+    }
+
+    /// Whether a node overwrites what comes along an edge.
+    pub(super) fn overwrites(&self, node: usize, edge: Edge) -> bool {
+        edge.from.is_some_and(|from| self.storage.place[from] == self.storage.place[node])
+    }
+
+    /// Whether the outputs of all nodes are there, as tangents need it.
+    pub(super) fn keeps_all(&self) -> bool {
+        self.keep == Keep::All
+    }
+
+    /// Whether derivatives can be taken at these values.
+    pub(super) fn keeps_derivatives(&self) -> bool {
+        self.keep != Keep::Output
+    }
+
+    /// Takes the buffer of a node's output out, to write to it while others are read.
+    pub(super) fn take(&mut self, node: usize) -> Vec<f64> {
+        std::mem::take(&mut self.buffers[self.storage.place[node]])
+    }
+
+    /// Puts it back.
+    pub(super) fn put(&mut self, node: usize, buffer: Vec<f64>) {
+        self.buffers[self.storage.place[node]] = buffer;
     }
 }
 

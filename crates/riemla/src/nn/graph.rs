@@ -49,7 +49,14 @@ impl Node {
         }
     }
 
-    fn edges(&mut self) -> &mut [Edge] {
+    pub(super) fn edges(&self) -> &[Edge] {
+        match &self.operation {
+            Operation::Layer { input, .. } => std::slice::from_ref(input),
+            Operation::Sum { inputs } => inputs,
+        }
+    }
+
+    fn edges_mut(&mut self) -> &mut [Edge] {
         match &mut self.operation {
             Operation::Layer { input, .. } => std::slice::from_mut(input),
             Operation::Sum { inputs } => inputs,
@@ -158,7 +165,7 @@ impl Graph {
         for l in (0..self.nodes.len()).rev() {
             let own = slots[l].unwrap_or_else(|| take(&mut free));
             self.nodes[l].slot = own;
-            for edge in self.nodes[l].edges() {
+            for edge in self.nodes[l].edges_mut() {
                 let Some(from) = edge.from else { continue };
                 edge.first = slots[from].is_none();
                 slots[from].get_or_insert_with(|| take(&mut free));

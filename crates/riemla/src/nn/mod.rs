@@ -12,10 +12,13 @@ mod layer;
 mod network;
 mod passes;
 mod spec;
+mod storage;
 
 pub use batch::{pack, unpack};
 pub use buffers::{Adjoint, Trace};
 pub use layer::Activation;
+#[cfg(test)]
+pub(crate) use layer::InPlace;
 pub(crate) use layer::{At, Layer, Patch, Positions};
 pub use network::{Network, Parameter};
 pub use passes::{Adjoints, Along};

@@ -7,6 +7,7 @@ use rand::RngExt as _;
 use super::graph::{Graph, Node};
 use super::layer::Layer;
 use super::spec::{NetworkSpec, Shape};
+use super::storage::{Keep, Storage};
 use crate::random::{Purpose, stream};
 use crate::{Error, Result};
 
@@ -23,6 +24,9 @@ pub struct Parameter {
     /// Index of the layer that owns it, in the order of computation.
     pub layer: usize,
 }
+
+/// Multiplications that take about as long as the activation of one number.
+const ELEMENTWISE: usize = 10;
 
 /// Layers one after another, with sums of branches. Owns no parameters.
 #[derive(Debug)]
@@ -106,9 +110,19 @@ impl Network {
         self.nodes.iter().position(|node| !node.range.is_empty()).unwrap_or(0)
     }
 
-    /// Numbers kept per sample by a forward pass.
+    /// Numbers per sample that a forward pass keeps for derivatives, see [`super::Trace::of_values`].
     pub fn trace_len(&self) -> usize {
-        self.nodes.iter().map(|node| node.output.len()).sum()
+        Storage::new(&self.nodes, Keep::Derivatives).len()
+    }
+
+    /// Cost of a forward pass per sample, in multiplications or what takes as long.
+    pub(crate) fn work(&self) -> usize {
+        let of_node = |node: &Node| {
+            let positions = node.layer().and_then(Layer::positions).map_or(1, |positions| positions.count);
+            let products = node.range.len().saturating_mul(positions);
+            products.saturating_add(ELEMENTWISE * node.output.len())
+        };
+        self.nodes.iter().map(of_node).fold(0, usize::saturating_add)
     }
 
     /// A warning in words if the loss is not smooth in the parameters (ReLU, maximum pooling).

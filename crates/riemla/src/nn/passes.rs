@@ -49,7 +49,7 @@ impl Network {
             n: values.n,
             params: &theta[self.nodes[l].range.clone()],
             x: values.input(input, x),
-            y: &values.outputs[l],
+            y: values.output_of(l),
         }
     }
 
@@ -59,33 +59,42 @@ impl Network {
         Some(Below { source: &self.nodes[from], first: edge.first })
     }
 
-    /// Values of all layers for the input block `x`.
+    /// Values of all layers for the input block `x`, of which `values` keeps what it was made for.
     pub fn forward(&self, theta: &[f64], x: &[f64], values: &mut Trace) {
+        let n = values.n;
         for (l, node) in self.nodes.iter().enumerate() {
-            let (done, rest) = values.outputs.split_at_mut(l);
-            let input = |edge: &Edge| edge.from.map_or(x, |from| &done[from]);
+            let params = &theta[node.range.clone()];
+            let mut buffer = values.take(l);
+            let y = &mut buffer[..node.output.len() * n];
             match &node.operation {
-                Operation::Layer { layer, input: edge } => {
-                    layer.forward(values.n, &theta[node.range.clone()], input(edge), &mut rest[0]);
+                Operation::Layer { layer, input } if values.overwrites(l, *input) => {
+                    layer.forward_in_place(n, params, y);
                 }
-                Operation::Sum { inputs: [a, b] } => add(Some(input(a)), Some(input(b)), &mut rest[0]),
+                Operation::Layer { layer, input } => layer.forward(n, params, values.input(*input, x), y),
+                Operation::Sum { inputs: [a, b] } => {
+                    add(Some(values.input(*a, x)), Some(values.input(*b, x)), y);
+                }
             }
+            values.put(l, buffer);
         }
     }
 
     /// First derivatives of all layers along `direction`, at the point of `values`.
     pub fn tangent(&self, theta: &[f64], direction: &[f64], x: &[f64], values: &Trace, tangents: &mut Trace) {
+        assert!(values.keeps_derivatives() && tangents.keeps_all(), "tangent: a trace that keeps too little");
         let first = self.first_parametric();
         for (l, node) in self.nodes.iter().enumerate().skip(first) {
-            let (done, rest) = tangents.outputs.split_at_mut(l);
-            let tangent = |edge: &Edge| edge.from.filter(|from| *from >= first).map(|from| &done[from][..]);
+            let mut dy = tangents.take(l);
+            let tangent =
+                |edge: &Edge| edge.from.filter(|from| *from >= first).map(|from| tangents.output_of(from));
             match &node.operation {
                 Operation::Layer { layer, input } => {
                     let at = self.at(l, *input, Point { theta, x, values });
-                    layer.tangent(at, &direction[node.range.clone()], tangent(input), &mut rest[0]);
+                    layer.tangent(at, &direction[node.range.clone()], tangent(input), &mut dy);
                 }
-                Operation::Sum { inputs: [a, b] } => add(tangent(a), tangent(b), &mut rest[0]),
+                Operation::Sum { inputs: [a, b] } => add(tangent(a), tangent(b), &mut dy),
             }
+            tangents.put(l, dy);
         }
     }
 
@@ -99,19 +108,21 @@ impl Network {
         tangents: &Trace,
         seconds: &mut Trace,
     ) {
+        assert!(seconds.keeps_all(), "second: a trace that keeps too little");
         let first = self.first_parametric();
         for (l, node) in self.nodes.iter().enumerate().skip(first) {
-            let (done, rest) = seconds.outputs.split_at_mut(l);
+            let mut d2y = seconds.take(l);
             let inner = |edge: &Edge| edge.from.filter(|from| *from >= first);
-            let second = |edge: &Edge| inner(edge).map(|from| &done[from][..]);
+            let second = |edge: &Edge| inner(edge).map(|from| seconds.output_of(from));
             match &node.operation {
                 Operation::Layer { layer, input } => {
                     let at = self.at(l, *input, Point { theta, x, values });
-                    let dx = inner(input).map(|from| &tangents.outputs[from][..]);
-                    layer.second(at, &direction[node.range.clone()], dx, second(input), &mut rest[0]);
+                    let dx = inner(input).map(|from| tangents.output_of(from));
+                    layer.second(at, &direction[node.range.clone()], dx, second(input), &mut d2y);
                 }
-                Operation::Sum { inputs: [a, b] } => add(second(a), second(b), &mut rest[0]),
+                Operation::Sum { inputs: [a, b] } => add(second(a), second(b), &mut d2y),
             }
+            seconds.put(l, d2y);
         }
     }
 
@@ -141,6 +152,7 @@ impl Network {
         lowest: usize,
         mut step: impl FnMut(usize, &dyn Layer, At<'_>, &[f64], Option<&mut [f64]>),
     ) {
+        assert!(point.values.keeps_derivatives(), "reverse pass: a trace that keeps too little");
         let n = point.values.n;
         for (l, node) in self.nodes.iter().enumerate().skip(lowest).rev() {
             match &node.operation {
@@ -183,7 +195,7 @@ impl Network {
             };
             let at = self.at(l, input, Point { theta, x, values });
             let below = self.below(input, first);
-            let dx = input.from.filter(|_| below.is_some()).map(|from| &tangents.outputs[from][..]);
+            let dx = input.from.filter(|_| below.is_some()).map(|from| tangents.output_of(from));
             let (y_adjoint, x_adjoint) = adjoint.step(node, below, n);
             let (dy_adjoint, dx_adjoint) = derivative.step(node, below, n);
             let (direction, d_gradient) =

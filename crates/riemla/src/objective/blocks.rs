@@ -27,7 +27,12 @@ impl Block {
         total
     }
 
-    /// Λd.
+    /// What must be added to the loss to get −log p(y | f).
+    pub fn constant(&self, rule: &dyn OutputLoss) -> f64 {
+        rule.constant(self.n, &self.targets, &self.weights)
+    }
+
+    /// The product of the loss's Hessian in the outputs with d.
     pub fn hessian_product(
         &self,
         rule: &dyn OutputLoss,
@@ -36,12 +41,12 @@ impl Block {
         out: &mut [f64],
         scratch: &mut [f64],
     ) {
-        rule.hessian_product(self.n, f, d, out, scratch);
+        rule.hessian_product(self.n, f, &self.targets, d, out, scratch);
         self.weigh(out, |weight| weight);
     }
 
-    /// The third derivative along d twice.
-    pub fn third_product(
+    /// Λd.
+    pub fn fisher_product(
         &self,
         rule: &dyn OutputLoss,
         f: &[f64],
@@ -49,7 +54,20 @@ impl Block {
         out: &mut [f64],
         scratch: &mut [f64],
     ) {
-        rule.third_product(self.n, f, d, out, scratch);
+        rule.fisher_product(self.n, f, d, out, scratch);
+        self.weigh(out, |weight| weight);
+    }
+
+    /// The force that bends geodesics of the metric Λ moving along d.
+    pub fn christoffel(
+        &self,
+        rule: &dyn OutputLoss,
+        f: &[f64],
+        d: &[f64],
+        out: &mut [f64],
+        scratch: &mut [f64],
+    ) {
+        rule.christoffel(self.n, f, d, out, scratch);
         self.weigh(out, |weight| weight);
     }
 
@@ -99,6 +117,19 @@ pub(super) fn pack_blocks(network: &Network, data: &Dataset, rows: &[usize]) -> 
     (0..count)
         .map(|b| pack_block(data, &rows[b * rows.len() / count..(b + 1) * rows.len() / count]))
         .collect()
+}
+
+/// Multiplies the weights of the samples, in the order of the rows, by a factor each.
+pub(super) fn multiply_weights(blocks: &mut [Block], mut factors: &[f64]) {
+    for block in blocks {
+        let (of_block, rest) = factors.split_at(block.n);
+        if block.weights.is_empty() {
+            block.weights = of_block.to_vec();
+        } else {
+            block.weights.iter_mut().zip(of_block).for_each(|(weight, factor)| *weight *= factor);
+        }
+        factors = rest;
+    }
 }
 
 fn pack_block(data: &Dataset, rows: &[usize]) -> Block {

@@ -3,8 +3,13 @@
 //! J is never formed: the activations at θ* are kept, so that Jv costs two matrix products per
 //! layer and no activation function (docs/decisions/0003-linearised-loss.md).
 
+use std::sync::Mutex;
+
+use super::blocks::Block;
+use super::chunks::Chunks;
+use super::linearized_probe::LinearizedProbe;
 use super::network_loss::NetworkLoss;
-use super::pool::Pool;
+use super::pool::{Pool, lock};
 use super::{Objective, Probe, TwiceDifferentiable};
 use crate::linalg::vector::{dot, scale};
 use crate::nn::{Adjoint, Trace};
@@ -16,15 +21,26 @@ pub struct LinearizedLoss {
     center: Vec<f64>,
     /// Activations at the centre, one trace per block.
     values: Vec<Trace>,
+    chunks: Chunks,
     pool: Pool<Workspace>,
+    passes: Pool<Pass>,
 }
 
-/// Buffers of one evaluation. Outputs and residuals are kept for all blocks.
-struct Workspace {
-    displacement: Vec<f64>,
-    outputs: Vec<Vec<f64>>,
-    residuals: Vec<Vec<f64>>,
-    tangents: Trace,
+/// What one evaluation keeps: θ − θ*, and outputs and residuals of all blocks.
+pub(super) struct Workspace {
+    pub(super) displacement: Vec<f64>,
+    pub(super) blocks: Vec<Mutex<Outputs>>,
+}
+
+/// Linearised outputs of a block, and ∂loss/∂f there.
+pub(super) struct Outputs {
+    pub(super) f: Vec<f64>,
+    residual: Vec<f64>,
+}
+
+/// Buffers for the passes over one block after another, of one thread.
+pub(super) struct Pass {
+    pub(super) tangents: Trace,
     adjoint: Adjoint,
     product: Vec<f64>,
     scratch: Vec<f64>,
@@ -40,7 +56,7 @@ impl LinearizedLoss {
             .blocks()
             .iter()
             .map(|block| {
-                let mut values = Trace::new(network, block.n);
+                let mut values = Trace::of_values(network, block.n);
                 network.forward(center, &block.x, &mut values);
                 values
             })
@@ -48,7 +64,10 @@ impl LinearizedLoss {
         if values.iter().any(|v| v.output().iter().any(|f| !f.is_finite())) {
             return Err(Error::Unsupported("the network's outputs at the centre are not finite".into()));
         }
-        Ok(Self { loss, center: center.to_vec(), values, pool: Pool::default() })
+        let work = loss.samples().saturating_mul(network.work());
+        let chunks = Chunks::new(values.len(), work, center.len());
+        let (pool, passes) = (Pool::default(), Pool::default());
+        Ok(Self { loss, center: center.to_vec(), values, chunks, pool, passes })
     }
 
     /// The loss whose network was linearised.
@@ -56,18 +75,14 @@ impl LinearizedLoss {
         &self.loss
     }
 
-    fn workspace(&self) -> Workspace {
-        let network = self.loss.network();
-        let largest = self.loss.blocks().iter().map(|block| block.n).max().unwrap_or(0);
-        let per_block = || self.values.iter().map(|v| vec![0.0; v.output().len()]).collect();
+    pub(super) fn workspace(&self) -> Workspace {
+        let block = |values: &Trace| {
+            let zeros = vec![0.0; values.output().len()];
+            Mutex::new(Outputs { f: zeros.clone(), residual: zeros })
+        };
         Workspace {
             displacement: vec![0.0; self.center.len()],
-            outputs: per_block(),
-            residuals: per_block(),
-            tangents: Trace::new(network, largest),
-            adjoint: Adjoint::new(network, largest),
-            product: vec![0.0; network.outputs() * largest],
-            scratch: vec![0.0; (network.outputs() + 1) * largest],
+            blocks: self.values.iter().map(block).collect(),
         }
     }
 
@@ -75,76 +90,147 @@ impl LinearizedLoss {
         self.pool.with(|| self.workspace(), f)
     }
 
-    /// Runs Jv over block `b`; the result is the output of `tangents`.
-    fn jvp_block(&self, b: usize, v: &[f64], tangents: &mut Trace) {
-        let block = &self.loss.blocks()[b];
+    fn pass(&self) -> Pass {
+        let network = self.loss.network();
+        let largest = self.loss.blocks().iter().map(|block| block.n).max().unwrap_or(0);
+        Pass {
+            tangents: Trace::new(network, largest),
+            adjoint: Adjoint::new(network, largest),
+            product: vec![0.0; network.outputs() * largest],
+            scratch: vec![0.0; (network.outputs() + 1) * largest],
+        }
+    }
+
+    /// Sums `term` over all blocks: it adds to a vector, which is `out` in the end, and returns numbers to add.
+    pub(super) fn sum_blocks<const S: usize>(
+        &self,
+        out: &mut [f64],
+        term: impl Fn(usize, &mut Pass, &mut [f64]) -> [f64; S] + Sync,
+    ) -> [f64; S] {
+        self.chunks.sum(out, &|blocks, out| {
+            self.passes.with(
+                || self.pass(),
+                |pass| {
+                    let mut sums = [0.0; S];
+                    for b in blocks {
+                        let more = term(b, pass, out);
+                        sums.iter_mut().zip(more).for_each(|(s, m)| *s += m);
+                    }
+                    sums
+                },
+            )
+        })
+    }
+
+    fn block(&self, b: usize) -> &Block {
+        &self.loss.blocks()[b]
+    }
+
+    /// Runs Jv over block `b`; the result is the output of the tangents.
+    pub(super) fn jvp_block(&self, b: usize, v: &[f64], tangents: &mut Trace) {
+        let block = self.block(b);
         tangents.resize(block.n);
         self.loss.network().tangent(&self.center, v, &block.x, &self.values[b], tangents);
     }
 
-    /// Writes the linearised outputs at `theta` for all blocks.
-    fn outputs_in(&self, theta: &[f64], w: &mut Workspace) {
+    /// The linearised outputs of block `b`, that far from the centre.
+    pub(super) fn outputs_of_block(
+        &self,
+        b: usize,
+        displacement: &[f64],
+        pass: &mut Pass,
+        outputs: &mut [f64],
+    ) {
+        self.jvp_block(b, displacement, &mut pass.tangents);
+        let start = self.values[b].output();
+        for ((f, s), d) in outputs.iter_mut().zip(start).zip(pass.tangents.output()) {
+            *f = s + d;
+        }
+    }
+
+    /// Loss and residuals of block `b` from its outputs.
+    fn loss_of_block(&self, b: usize, pass: &mut Pass, outputs: &mut Outputs) -> f64 {
+        let Outputs { f, residual } = outputs;
+        self.block(b).loss(self.loss.rule(), f, residual, &mut pass.scratch)
+    }
+
+    /// Adds Jᵀu of block `b`.
+    fn vjp_block(&self, b: usize, u: &[f64], adjoint: &mut Adjoint, gradient: &mut [f64]) {
+        let (network, block) = (self.loss.network(), self.block(b));
+        adjoint.seed(network, block.n).copy_from_slice(u);
+        network.backward(&self.center, &block.x, &self.values[b], adjoint, gradient);
+    }
+
+    /// Runs Jv over block `b`, writes ΛJv at its outputs to the pass's product, and returns its length.
+    fn curved_product(&self, b: usize, v: &[f64], pass: &mut Pass, outputs: &Outputs) -> usize {
+        self.jvp_block(b, v, &mut pass.tangents);
+        let tangent = pass.tangents.output();
+        let product = &mut pass.product[..tangent.len()];
+        self.block(b).hessian_product(self.loss.rule(), &outputs.f, tangent, product, &mut pass.scratch);
+        tangent.len()
+    }
+
+    pub(super) fn displace(&self, theta: &[f64], w: &mut Workspace) {
         for ((d, t), c) in w.displacement.iter_mut().zip(theta).zip(&self.center) {
             *d = t - c;
         }
-        for b in 0..self.values.len() {
-            self.jvp_block(b, &w.displacement, &mut w.tangents);
-            let start = self.values[b].output();
-            for ((f, s), d) in w.outputs[b].iter_mut().zip(start).zip(w.tangents.output()) {
-                *f = s + d;
-            }
-        }
     }
 
-    /// Loss and residuals of the outputs in the workspace, plus the prior at `theta`.
-    fn loss_in(&self, theta: &[f64], w: &mut Workspace) -> f64 {
-        let mut nll = 0.0;
-        for (b, block) in self.loss.blocks().iter().enumerate() {
-            nll += block.loss(self.loss.rule(), &w.outputs[b], &mut w.residuals[b], &mut w.scratch);
-        }
+    /// The value at `theta`; outputs and residuals stay in the workspace.
+    pub(super) fn value_in(&self, theta: &[f64], w: &mut Workspace) -> f64 {
+        self.displace(theta, w);
+        let [nll] = self.sum_blocks(&mut [], |b, pass, _| {
+            let outputs = &mut lock(&w.blocks[b]);
+            self.outputs_of_block(b, &w.displacement, pass, &mut outputs.f);
+            [self.loss_of_block(b, pass, outputs)]
+        });
+        self.finish_value(theta, nll)
+    }
+
+    /// Value and gradient, block by block while a block's activations are in the cache.
+    pub(super) fn value_and_gradient_in(
+        &self,
+        theta: &[f64],
+        w: &mut Workspace,
+        gradient: &mut [f64],
+    ) -> f64 {
+        self.displace(theta, w);
+        let [nll] = self.sum_blocks(gradient, |b, pass, gradient| {
+            let outputs = &mut lock(&w.blocks[b]);
+            self.outputs_of_block(b, &w.displacement, pass, &mut outputs.f);
+            let nll = self.loss_of_block(b, pass, outputs);
+            self.vjp_block(b, &outputs.residual, &mut pass.adjoint, gradient);
+            [nll]
+        });
+        self.finish_gradient(theta, gradient);
+        self.finish_value(theta, nll)
+    }
+
+    /// The value from the outputs in the workspace.
+    pub(super) fn value_of_outputs(&self, theta: &[f64], w: &Workspace) -> f64 {
+        let [nll] =
+            self.sum_blocks(&mut [], |b, pass, _| [self.loss_of_block(b, pass, &mut lock(&w.blocks[b]))]);
+        self.finish_value(theta, nll)
+    }
+
+    /// The gradient from the residuals in the workspace.
+    pub(super) fn gradient_in(&self, theta: &[f64], w: &Workspace, gradient: &mut [f64]) {
+        self.sum_blocks(gradient, |b, pass, gradient| {
+            self.vjp_block(b, &lock(&w.blocks[b]).residual, &mut pass.adjoint, gradient);
+            []
+        });
+        self.finish_gradient(theta, gradient);
+    }
+
+    fn finish_value(&self, theta: &[f64], nll: f64) -> f64 {
         self.loss.scale() * nll + self.loss.prior().value(theta)
     }
 
-    fn gradient_in(&self, theta: &[f64], w: &mut Workspace, gradient: &mut [f64]) {
-        gradient.fill(0.0);
-        for b in 0..self.values.len() {
-            self.vjp_block(b, w, gradient);
-        }
-        self.finish(theta, gradient);
-    }
-
-    /// Adds Jᵀ·residual of block `b`.
-    fn vjp_block(&self, b: usize, w: &mut Workspace, gradient: &mut [f64]) {
-        let (network, block) = (self.loss.network(), &self.loss.blocks()[b]);
-        w.adjoint.seed(network, block.n).copy_from_slice(&w.residuals[b]);
-        network.backward(&self.center, &block.x, &self.values[b], &mut w.adjoint, gradient);
-    }
-
-    fn finish(&self, theta: &[f64], gradient: &mut [f64]) {
+    fn finish_gradient(&self, theta: &[f64], gradient: &mut [f64]) {
         if self.loss.scale() != 1.0 {
             scale(self.loss.scale(), gradient);
         }
         self.loss.prior().add_product(theta, gradient);
-    }
-
-    /// Runs Jv over block `b` and writes ΛJv at the outputs of the workspace to `w.product`.
-    fn curved_product(&self, b: usize, v: &[f64], w: &mut Workspace) -> usize {
-        self.jvp_block(b, v, &mut w.tangents);
-        let tangent = w.tangents.output();
-        let product = &mut w.product[..tangent.len()];
-        let block = &self.loss.blocks()[b];
-        block.hessian_product(self.loss.rule(), &w.outputs[b], tangent, product, &mut w.scratch);
-        tangent.len()
-    }
-
-    /// vᵀHv at the outputs of the workspace.
-    fn curvature_in(&self, v: &[f64], w: &mut Workspace) -> f64 {
-        let mut total = 0.0;
-        for b in 0..self.values.len() {
-            let len = self.curved_product(b, v, w);
-            total += dot(w.tangents.output(), &w.product[..len]);
-        }
-        self.loss.scale() * total + self.loss.prior().quadratic(v)
     }
 }
 
@@ -154,33 +240,15 @@ impl Objective for LinearizedLoss {
     }
 
     fn value(&self, theta: &[f64]) -> f64 {
-        self.with_workspace(|w| {
-            self.outputs_in(theta, w);
-            self.loss_in(theta, w)
-        })
+        self.with_workspace(|w| self.value_in(theta, w))
     }
 
     fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        self.with_workspace(|w| {
-            self.outputs_in(theta, w);
-            let value = self.loss_in(theta, w);
-            self.gradient_in(theta, w, gradient);
-            value
-        })
+        self.with_workspace(|w| self.value_and_gradient_in(theta, w, gradient))
     }
 
     fn probe(&self) -> Box<dyn Probe + '_> {
-        let zeros = vec![0.0; self.dim()];
-        let workspace = self.workspace();
-        Box::new(LinearizedProbe {
-            loss: self,
-            base_outputs: workspace.outputs.clone(),
-            slopes: workspace.outputs.clone(),
-            workspace,
-            base: zeros.clone(),
-            direction: zeros.clone(),
-            point: zeros,
-        })
+        Box::new(LinearizedProbe::new(self))
     }
 
     fn second_derivatives(&self) -> Option<&dyn TwiceDifferentiable> {
@@ -190,74 +258,46 @@ impl Objective for LinearizedLoss {
 
 impl TwiceDifferentiable for LinearizedLoss {
     fn curvature_along(&self, theta: &[f64], v: &[f64]) -> f64 {
-        self.with_workspace(|w| {
-            self.outputs_in(theta, w);
-            self.curvature_in(v, w)
-        })
+        let [total] = self.with_workspace(|w| {
+            self.displace(theta, w);
+            self.sum_blocks(&mut [], |b, pass, _| {
+                let outputs = &mut lock(&w.blocks[b]);
+                self.outputs_of_block(b, &w.displacement, pass, &mut outputs.f);
+                let len = self.curved_product(b, v, pass, outputs);
+                [dot(pass.tangents.output(), &pass.product[..len])]
+            })
+        });
+        self.loss.scale() * total + self.loss.prior().quadratic(v)
     }
 
     fn hvp(&self, theta: &[f64], v: &[f64], out: &mut [f64]) {
         self.with_workspace(|w| {
-            self.outputs_in(theta, w);
-            out.fill(0.0);
-            for b in 0..self.values.len() {
-                let len = self.curved_product(b, v, w);
-                w.residuals[b].copy_from_slice(&w.product[..len]);
-                self.vjp_block(b, w, out);
-            }
-            self.finish(v, out);
+            self.displace(theta, w);
+            self.sum_blocks(out, |b, pass, out| {
+                let outputs = &mut lock(&w.blocks[b]);
+                self.outputs_of_block(b, &w.displacement, pass, &mut outputs.f);
+                let len = self.curved_product(b, v, pass, outputs);
+                self.vjp_block(b, &pass.product[..len], &mut pass.adjoint, out);
+                []
+            })
         });
+        self.finish_gradient(v, out);
     }
 
     fn gradient_and_curvature(&self, theta: &[f64], v: &[f64], gradient: &mut [f64]) -> f64 {
-        self.with_workspace(|w| {
-            self.outputs_in(theta, w);
-            let value = self.loss_in(theta, w);
-            self.gradient_in(theta, w, gradient);
-            if value.is_finite() { self.curvature_in(v, w) } else { f64::NAN }
-        })
-    }
-}
-
-/// Outputs are linear in θ, so values along a line need no pass through the network.
-struct LinearizedProbe<'a> {
-    loss: &'a LinearizedLoss,
-    workspace: Workspace,
-    base: Vec<f64>,
-    direction: Vec<f64>,
-    point: Vec<f64>,
-    base_outputs: Vec<Vec<f64>>,
-    slopes: Vec<Vec<f64>>,
-}
-
-impl Probe for LinearizedProbe<'_> {
-    fn value(&mut self, theta: &[f64]) -> f64 {
-        self.point.copy_from_slice(theta);
-        self.loss.outputs_in(theta, &mut self.workspace);
-        self.loss.loss_in(theta, &mut self.workspace)
-    }
-
-    fn set_line(&mut self, base: &[f64], direction: &[f64]) {
-        self.base.copy_from_slice(base);
-        self.direction.copy_from_slice(direction);
-        self.loss.outputs_in(base, &mut self.workspace);
-        std::mem::swap(&mut self.base_outputs, &mut self.workspace.outputs);
-        for (b, slope) in self.slopes.iter_mut().enumerate() {
-            self.loss.jvp_block(b, direction, &mut self.workspace.tangents);
-            slope.copy_from_slice(self.workspace.tangents.output());
-        }
-    }
-
-    fn value_on_line(&mut self, t: f64) -> f64 {
-        super::probe::point_on_line(&self.base, &self.direction, t, &mut self.point);
-        let lines = self.base_outputs.iter().zip(&self.slopes);
-        for (output, (base, slope)) in self.workspace.outputs.iter_mut().zip(lines) {
-            super::probe::point_on_line(base, slope, t, output);
-        }
-        self.loss.loss_in(&self.point, &mut self.workspace)
-    }
-
-    fn gradient(&mut self, gradient: &mut [f64]) {
-        self.loss.gradient_in(&self.point, &mut self.workspace, gradient);
+        let [nll, total] = self.with_workspace(|w| {
+            self.displace(theta, w);
+            self.sum_blocks(gradient, |b, pass, gradient| {
+                let outputs = &mut lock(&w.blocks[b]);
+                self.outputs_of_block(b, &w.displacement, pass, &mut outputs.f);
+                let nll = self.loss_of_block(b, pass, outputs);
+                self.vjp_block(b, &outputs.residual, &mut pass.adjoint, gradient);
+                let len = self.curved_product(b, v, pass, outputs);
+                [nll, dot(pass.tangents.output(), &pass.product[..len])]
+            })
+        });
+        self.finish_gradient(theta, gradient);
+        let curvature = self.loss.scale() * total + self.loss.prior().quadratic(v);
+        if self.finish_value(theta, nll).is_finite() { curvature } else { f64::NAN }
     }
 }

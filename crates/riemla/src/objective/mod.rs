@@ -1,9 +1,13 @@
 //! Functions of a parameter vector: the contract everything geometric is built on.
 
 mod blocks;
+mod chunks;
 mod likelihood;
 mod linearized;
+mod linearized_probe;
 mod network_loss;
+mod network_passes;
+mod network_probe;
 mod pool;
 mod prior;
 mod probe;
@@ -11,9 +15,9 @@ mod restricted;
 
 pub(crate) use blocks::Block;
 pub(crate) use blocks::block_samples;
-pub use likelihood::Likelihood;
 #[cfg(test)]
 pub(crate) use likelihood::{BlockTargets, OutputLoss};
+pub use likelihood::{Likelihood, OutputNoise, TargetKind};
 pub use linearized::LinearizedLoss;
 pub use network_loss::NetworkLoss;
 pub(crate) use pool::Pool;

@@ -1,6 +1,11 @@
 //! A pool of workspaces, so that pure functions of `&self` need not allocate per call.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a mutex holds, also after a panic: everything here is overwritten before it is read.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Workspaces that are not in use at the moment.
 #[derive(Debug)]
@@ -22,10 +27,19 @@ impl<T> Default for Pool<T> {
 impl<T> Pool<T> {
     /// Runs `f` with a workspace from the pool, made anew if all are in use.
     pub(crate) fn with<R>(&self, make: impl FnOnce() -> T, f: impl FnOnce(&mut T) -> R) -> R {
-        let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut workspace = idle.unwrap_or_else(make);
+        let mut workspace = self.take().unwrap_or_else(make);
         let result = f(&mut workspace);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+        self.put(workspace);
         result
+    }
+
+    /// A workspace that is not in use, if there is one.
+    pub(crate) fn take(&self) -> Option<T> {
+        lock(&self.0).pop()
+    }
+
+    /// Gives a workspace back.
+    pub(crate) fn put(&self, workspace: T) {
+        lock(&self.0).push(workspace);
     }
 }

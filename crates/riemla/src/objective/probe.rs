@@ -4,8 +4,8 @@ use super::Objective;
 
 /// An evaluator that remembers its last point.
 ///
-/// The constrained integrator tries several points on a line and wants the gradient only at
-/// the last one; a probe lets an objective exploit that.
+/// A line search wants the gradient only at its last point, the constrained integrator a value and a gradient
+/// together at points of a line; a probe lets an objective exploit either.
 pub trait Probe {
     /// The value at `theta`, which becomes the current point.
     fn value(&mut self, theta: &[f64]) -> f64;
@@ -18,6 +18,14 @@ pub trait Probe {
 
     /// Writes the gradient at the current point.
     fn gradient(&mut self, gradient: &mut [f64]);
+
+    /// The value at base + t·direction, which becomes the current point, and the gradient there. Override it
+    /// where both together cost less than one after the other.
+    fn value_and_gradient_on_line(&mut self, t: f64, gradient: &mut [f64]) -> f64 {
+        let value = self.value_on_line(t);
+        self.gradient(gradient);
+        value
+    }
 }
 
 /// The plain probe: every call goes to the objective.
@@ -54,6 +62,11 @@ impl<O: Objective + ?Sized> Probe for DirectProbe<'_, O> {
 
     fn gradient(&mut self, gradient: &mut [f64]) {
         self.objective.value_and_gradient(&self.point, gradient);
+    }
+
+    fn value_and_gradient_on_line(&mut self, t: f64, gradient: &mut [f64]) -> f64 {
+        point_on_line(&self.base, &self.direction, t, &mut self.point);
+        self.objective.value_and_gradient(&self.point, gradient)
     }
 }
 

@@ -150,4 +150,10 @@ impl<S: Fn(&[f64], &mut [f64]), G: Fn(&[f64], &mut [f64])> Probe for RestrictedP
         self.inner.gradient(&mut self.full.result);
         (self.gather)(&self.full.result, gradient);
     }
+
+    fn value_and_gradient_on_line(&mut self, t: f64, gradient: &mut [f64]) -> f64 {
+        let value = self.inner.value_and_gradient_on_line(t, &mut self.full.result);
+        (self.gather)(&self.full.result, gradient);
+        value
+    }
 }

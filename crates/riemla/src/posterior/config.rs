@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Strength};
+use super::{BatchPlan, Model, Polish, Strength};
 use crate::geometry::Integrator;
 use crate::objective::second_derivatives;
 use crate::ode::DormandPrince;
@@ -67,15 +67,6 @@ impl std::str::FromStr for Method {
     }
 }
 
-/// A fresh random batch of the data for every draw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BatchPlan {
-    /// Samples per batch, drawn without replacement; the likelihood is scaled by N/size.
-    pub size: usize,
-    /// Whether batches keep the label frequencies of the data.
-    pub stratified: bool,
-}
-
 /// What to do with a geodesic that does not reach its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -117,6 +108,9 @@ pub struct PosteriorConfig {
     pub unfinished: Unfinished,
     /// Batches for the Riemannian methods; all data if `None`.
     pub batch: Option<BatchPlan>,
+    /// Short Markov chains from the draws, which bring them closer to the posterior; none if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polish: Option<Polish>,
 }
 
 impl Default for Unfinished {
@@ -172,5 +166,19 @@ impl PosteriorConfig {
             return Ok(());
         };
         Err(Error::Unsupported(message.into()))
+    }
+
+    /// Checks that draws can be polished.
+    pub(super) fn validate_polish(&self) -> Result<()> {
+        let Some(polish) = &self.polish else { return Ok(()) };
+        if self.method == Method::Map {
+            return Err(Error::Unsupported("map is a single point; there are no draws to polish".into()));
+        }
+        if self.batch.is_some() {
+            let message = "draws that follow batches cannot be polished: the chains need the loss of all rows, which \
+                           then costs more than the geodesics save; leave out the batch or the polish";
+            return Err(Error::Unsupported(message.into()));
+        }
+        polish.validate()
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::PolishSummary;
 use crate::geometry::{Counters, Diagnostics, Geodesic, Status};
 
 /// A geodesic without its vectors.
@@ -37,6 +38,8 @@ pub struct Draw {
     pub theta: Vec<f64>,
     /// What the geodesic did; none for methods without.
     pub geodesic: Option<GeodesicSummary>,
+    /// What the chain that polished it did, if it was polished.
+    pub polish: Option<PolishSummary>,
     /// The kind of processor that took it ([`crate::linalg::processor`]); empty if it is not known.
     #[serde(default)]
     pub processor: String,
@@ -45,6 +48,6 @@ pub struct Draw {
 impl Draw {
     /// A draw that was taken on this machine.
     pub fn new(index: u64, theta: Vec<f64>, geodesic: Option<GeodesicSummary>) -> Self {
-        Self { index, theta, geodesic, processor: crate::linalg::processor().into() }
+        Self { index, theta, geodesic, polish: None, processor: crate::linalg::processor().into() }
     }
 }

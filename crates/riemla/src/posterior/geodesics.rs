@@ -1,12 +1,11 @@
 //! The geodesics of a posterior's draws: which loss, which metric, which weights.
 
-use super::model::batch_of;
 use super::{Draw, GeodesicSummary, MetricChoice, Model, Posterior, Unfinished};
 use crate::geometry::{
     Counters, Geodesic, Integrator, LossGeometry, Status, exponential_map, geodesic_of_metric,
 };
 use crate::objective::{Objective, Restricted, check_failure};
-use crate::random::{Purpose, attempt_stream, stream};
+use crate::random::{Purpose, attempt_stream};
 use crate::{Control, Error, Result};
 
 /// The loss that one draw follows: that of all data, or of its own batch.
@@ -32,10 +31,7 @@ impl Posterior {
 
     /// The loss of draw `index`.
     pub(super) fn draw_loss(&self, seed: u64, index: u64) -> Result<DrawLoss> {
-        let plan = self.config.batch;
-        let batch = plan
-            .map(|plan| batch_of(&*self.model, plan, &mut stream(seed, Purpose::Batch, index)))
-            .transpose()?;
+        let batch = self.batch(seed, index)?;
         let linearized = match &batch {
             Some(batch) if self.config.method.is_linearized() => {
                 Some(batch.linearized(self.gaussian.theta())?)

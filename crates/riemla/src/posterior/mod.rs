@@ -7,26 +7,33 @@
 //! | `riem-la` | the end of the geodesic of the loss from θ* with velocity v |
 //! | `lin-riem-la` | the same with the loss of the linearised network, which also predicts |
 //!
-//! The Riemannian ones also run on a fresh random batch of the data per draw. The [`Strength`] of
+//! The Riemannian ones also run on a fresh batch of the data per draw ([`BatchPlan`]). The [`Strength`] of
 //! their metric is a number or a rule, for example the virial identity, that is applied once per seed.
 
+mod batch;
 mod calibrate;
 mod config;
 mod draw;
 mod geodesics;
 mod heights;
 mod model;
+mod polish;
 mod sampler;
 mod samples;
 mod search;
 mod strength;
 mod warnings;
 
+pub use batch::{AUTO_SHARE, BatchDesign, BatchPlan, BatchSize};
 pub use calibrate::{Calibration, Trial};
-pub use config::{BatchPlan, Method, MetricChoice, PosteriorConfig, Unfinished};
+pub use config::{Method, MetricChoice, PosteriorConfig, Unfinished};
 pub use draw::{Draw, GeodesicSummary};
 pub use heights::virial_ratio;
 pub use model::{Model, NetworkOutputs, OutputMoments, Outputs};
+pub use polish::{
+    HamiltonianChain, Leapfrog, LossLevel, Mass, Polish, PolishFound, PolishLength, PolishReport,
+    PolishSummary, Transition,
+};
 pub use sampler::{Posterior, Validation};
 pub use samples::SampleSet;
 pub use search::SearchStatus;

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 
-use super::model::batch_of;
+use super::batch::Leverages;
 use super::{
-    Calibration, Draw, Method, MetricChoice, Model, PosteriorConfig, SampleSet, SearchStatus, Strength, Trial,
+    Calibration, Draw, Method, MetricChoice, Model, PolishFound, PosteriorConfig, SampleSet, SearchStatus,
+    Strength, Trial,
 };
 use crate::curvature::{Gaussian, Laplace};
 use crate::objective::{NetworkLoss, Objective};
@@ -21,9 +22,13 @@ pub struct Posterior {
     pub(super) model: Arc<dyn Model>,
     /// The model's loss with linearised outputs, made when it is first needed.
     pub(super) linearized: OnceLock<Box<dyn Objective>>,
+    /// The leverages of the model's rows, found when they are first needed.
+    pub(super) leverages: OnceLock<Leverages>,
     pub(super) validation: Option<Validation>,
     /// Strengths found so far, by seed.
     calibrations: Mutex<HashMap<u64, Arc<Calibration>>>,
+    /// Steps and lengths of chains found so far, by seed.
+    pub(super) polishes: Mutex<HashMap<u64, Arc<PolishFound>>>,
 }
 
 /// A score of draws on held-out data, lower is better: see [`Posterior::with_held_out`].
@@ -38,8 +43,10 @@ impl Posterior {
             gaussian,
             model,
             linearized: OnceLock::new(),
+            leverages: OnceLock::new(),
             validation: None,
             calibrations: Mutex::default(),
+            polishes: Mutex::default(),
         };
         posterior.check()?;
         Ok(posterior)
@@ -54,6 +61,7 @@ impl Posterior {
     /// Reports what the method needs and the model lacks now rather than at the first draw.
     fn check(&self) -> Result<()> {
         let Self { config, gaussian, model, .. } = self;
+        config.validate_polish()?;
         if !config.method.is_riemannian() {
             if config.batch.is_some() {
                 let message =
@@ -64,7 +72,7 @@ impl Posterior {
         }
         config.validate_geodesics(&**model)?;
         if let Some(plan) = config.batch {
-            batch_of(&**model, plan, &mut stream(0, Purpose::Batch, 0))?;
+            self.check_batch(plan)?;
         }
         if config.metric == MetricChoice::Fisher {
             let linearized = config.method.is_linearized();
@@ -87,6 +95,7 @@ impl Posterior {
         self.config.strength = Strength::Fixed(strength);
         self.config.strength.validate()?;
         self.calibrations = Mutex::default();
+        self.polishes = Mutex::default();
         Ok(self)
     }
 
@@ -152,16 +161,26 @@ impl Posterior {
     /// Draw number `index` under `seed`: the same bits wherever and whenever it is taken. After a stop
     /// the error is [`Error::Stopped`].
     pub fn draw(&self, seed: u64, index: u64, control: Control<'_>) -> Result<Draw> {
+        let strength = self.strength(seed, control)?;
+        let draw = self.draw_unpolished(seed, index, strength, control)?;
+        self.polished(seed, draw, control)
+    }
+
+    /// The draw before its polish, at a given strength.
+    pub(super) fn draw_unpolished(
+        &self,
+        seed: u64,
+        index: u64,
+        strength: f64,
+        control: Control<'_>,
+    ) -> Result<Draw> {
         match self.config.method {
             Method::Map => Ok(Draw::new(index, self.gaussian.theta().to_vec(), None)),
             Method::La | Method::LinLa => {
                 let theta = self.gaussian.draw(&mut stream(seed, Purpose::Draw, index));
                 Ok(Draw::new(index, theta, None))
             }
-            Method::RiemLa | Method::LinRiemLa => {
-                let strength = self.strength(seed, control)?;
-                self.draw_geodesic(seed, index, strength, control)
-            }
+            Method::RiemLa | Method::LinRiemLa => self.draw_geodesic(seed, index, strength, control),
         }
     }
 
@@ -189,7 +208,9 @@ impl Posterior {
             failed: Vec::new(),
             stopped: false,
             calibration: self.calibration(seed, &[], control.quiet())?,
+            polish: self.polish_found(seed, control.quiet())?,
         };
+        self.prepare_batches()?;
         let results: Vec<(u64, Result<Draw>)> = indices
             .par_iter()
             // One draw per task: their costs differ too much for larger pieces.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Calibration, Draw, Method};
+use super::{Calibration, Draw, Method, PolishFound};
 use crate::Error;
 use crate::geometry::{Counters, Status};
 
@@ -21,6 +21,8 @@ pub struct SampleSet {
     pub stopped: bool,
     /// How the strength of the metric was found, if by a rule.
     pub calibration: Option<Arc<Calibration>>,
+    /// Step size and length of the chains that polished the draws, if they were.
+    pub polish: Option<Arc<PolishFound>>,
 }
 
 impl SampleSet {
@@ -29,12 +31,15 @@ impl SampleSet {
         self.draws.iter().map(|draw| draw.theta.as_slice()).collect()
     }
 
-    /// Total work of all geodesics, with the search for the strength.
+    /// Total work of all geodesics and chains, with the searches for strength, step and length.
     pub fn counters(&self) -> Counters {
         let mut total = self.calibration.as_ref().map_or(Counters::default(), |c| c.counters);
         for geodesic in self.draws.iter().filter_map(|draw| draw.geodesic) {
             total += geodesic.counters;
         }
+        total.gradients += self.polish.as_ref().map_or(0, |found| found.search_gradients);
+        total.gradients +=
+            self.draws.iter().filter_map(|draw| draw.polish).map(|p| p.gradients).sum::<usize>();
         total
     }
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{Posterior, SampleSet, SearchStatus};
+use super::polish::{DRIFT_ERRORS, LOW_ACCEPTANCE};
+use super::{PolishReport, Posterior, SampleSet, SearchStatus};
 use crate::Result;
 use crate::geometry::{Diagnostics, Status};
 use crate::linalg::vector::dot;
@@ -52,6 +53,13 @@ pub enum Warning {
         draws: usize,
         /// How the draws were made, which decides what can be done.
         made: DrawsMade,
+    },
+    /// The chains that polished the draws have not settled, or hardly moved.
+    Polish(PolishReport),
+    /// The search for the length of these chains ended at the longest one that is tried.
+    PolishNotSettled {
+        /// Its gradients.
+        gradients: usize,
     },
     /// Kept draws whose geodesics did not reach their ends.
     Unfinished {
@@ -103,6 +111,8 @@ pub enum DrawsMade {
     Geodesics,
     /// Each carried along a geodesic of the loss on its own batch.
     Batches,
+    /// Ends of short Markov chains.
+    Polished,
 }
 
 impl fmt::Display for Warning {
@@ -129,6 +139,9 @@ impl fmt::Display for Warning {
                         "each draw follows the loss of its own batch and ignores the other rows; use \
                          larger batches, all rows, or a larger prior precision"
                     }
+                    (DrawsMade::Polished, _) => {
+                        "the chains that polish them are too short; polish with more gradients"
+                    }
                     (_, true) => "lower the strength of the metric, or choose it by the virial rule",
                     (_, false) => "raise the strength of the metric, or choose it by the virial rule",
                 };
@@ -138,6 +151,12 @@ impl fmt::Display for Warning {
                      {draws} draws, but should be 1; {remedy}"
                 )
             }
+            Self::Polish(report) => polish_in_words(report, f),
+            Self::PolishNotSettled { gradients } => write!(
+                f,
+                "the loss of the pilot chains still changed after {gradients} gradients, the longest polish that is \
+                 chosen automatically: give a larger number of gradients, or compare with nuts"
+            ),
             Self::Unfinished { count, of } => write!(
                 f,
                 "{count} of {of} geodesics did not reach their end but were kept: these draws are too close to \
@@ -177,6 +196,7 @@ pub fn warnings(set: &SampleSet, posterior: &Posterior) -> Result<Vec<Warning>> 
         found.push(Warning::Failed { count, of: count + set.draws.len(), reason });
     }
     geodesics(set, &mut found);
+    polish(set, &mut found);
     let random = posterior.config().method != super::Method::Map;
     if random {
         found.extend(minimum(posterior));
@@ -187,6 +207,38 @@ pub fn warnings(set: &SampleSet, posterior: &Posterior) -> Result<Vec<Warning>> 
         found.push(Warning::FewDraws { draws: set.draws.len() });
     }
     Ok(found)
+}
+
+/// What chains that have not settled did, and what to do.
+fn polish_in_words(report: &PolishReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let PolishReport { drift, drift_error, acceptance, .. } = report;
+    if *acceptance < LOW_ACCEPTANCE {
+        return write!(
+            f,
+            "only {:.0} % of the steps of the polish were accepted: the draws stay near their starts; polish with more \
+             gradients",
+            100.0 * acceptance
+        );
+    }
+    let way = if *drift < 0.0 { "fell" } else { "rose" };
+    write!(
+        f,
+        "the draws need more polish: over the second half of their chains the loss still {way} by {:.2} ± {drift_error:.2} \
+         on average (more than {DRIFT_ERRORS} standard errors); double the gradients, or choose them automatically",
+        drift.abs()
+    )
+}
+
+/// Chains that did not settle.
+fn polish(set: &SampleSet, found: &mut Vec<Warning>) {
+    if let Some(report) = PolishReport::of(&set.draws)
+        && (report.drifts() || report.acceptance < LOW_ACCEPTANCE)
+    {
+        found.push(Warning::Polish(report));
+    }
+    if let Some(polish) = set.polish.as_ref().filter(|polish| polish.settled == Some(false)) {
+        found.push(Warning::PolishNotSettled { gradients: polish.gradients });
+    }
 }
 
 fn geodesics(set: &SampleSet, found: &mut Vec<Warning>) {
@@ -237,6 +289,7 @@ fn virial(set: &SampleSet, posterior: &Posterior) -> Result<Option<Warning>> {
     let far = (ratio - 1.0).abs() > slack.max(VIRIAL_ERRORS * standard_error);
     let config = posterior.config();
     let made = match (config.method.is_riemannian(), &config.batch) {
+        _ if config.polish.is_some() => DrawsMade::Polished,
         (false, _) => DrawsMade::Gaussian,
         (true, None) => DrawsMade::Geodesics,
         (true, Some(_)) => DrawsMade::Batches,

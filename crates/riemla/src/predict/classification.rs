@@ -18,7 +18,7 @@ pub struct ClassPrediction {
     pub epistemic: Option<Vec<f64>>,
 }
 
-fn entropy(probabilities: &[f64]) -> f64 {
+pub(super) fn entropy(probabilities: &[f64]) -> f64 {
     probabilities.iter().map(|&p| if p > 0.0 { -p * p.ln() } else { 0.0 }).sum()
 }
 
@@ -39,6 +39,11 @@ pub(super) fn probabilities_of(outputs: &[f64], likelihood: Likelihood, probabil
         total += *p;
     }
     probabilities.iter_mut().for_each(|p| *p /= total);
+}
+
+/// Logits of the probit approximation: f / √(1 + π/8·var f).
+pub(super) fn shrunk(mean: &[f64], variance: &[f64]) -> impl Iterator<Item = f64> {
+    mean.iter().zip(variance).map(|(f, v)| f / (1.0 + std::f64::consts::FRAC_PI_8 * v).sqrt())
 }
 
 impl ClassPrediction {
@@ -74,8 +79,7 @@ impl ClassPrediction {
     /// The probit approximation from means and variances of the outputs (rows × outputs).
     pub(super) fn probit(mean: &[f64], variance: &[f64], likelihood: Likelihood, outputs: usize) -> Self {
         let classes = likelihood.classes(outputs).unwrap_or(outputs);
-        let shrink = |(f, v): (&f64, &f64)| f / (1.0 + std::f64::consts::FRAC_PI_8 * v).sqrt();
-        let shrunk: Vec<f64> = mean.iter().zip(variance).map(shrink).collect();
+        let shrunk: Vec<f64> = shrunk(mean, variance).collect();
         let mut probabilities = vec![0.0; shrunk.len() / outputs * classes];
         for (f, p) in shrunk.chunks_exact(outputs).zip(probabilities.chunks_exact_mut(classes)) {
             probabilities_of(f, likelihood, p);

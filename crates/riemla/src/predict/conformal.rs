@@ -2,7 +2,8 @@
 //! kind, whatever the model (Vovk et al. 2005; Lei et al. 2018).
 //!
 //! The promise is about the average over rows, exchangeable with the held-out ones: P(y in the set) ≥ level. How large
-//! a set is at a row still follows the model: 1 − p(label) ranks classes, |y − mean|/σ(x) scales intervals.
+//! a set is at a row still follows the model: 1 − p(label) ranks classes, |y − mean|/σ(x) scales intervals. The intervals
+//! of several targets hold all of them at once.
 
 use serde::Serialize;
 
@@ -16,7 +17,7 @@ use crate::{Error, Result};
 pub struct Conformal {
     /// The promised coverage.
     pub level: f64,
-    /// The score that new rows keep to with that probability: 1 − p(label), or |y − mean|/σ.
+    /// The score that new rows keep to with that probability: 1 − p(label), or the largest |y − mean|/σ of a row.
     pub quantile: f64,
     /// Held-out rows it rests on.
     pub rows: usize,
@@ -61,7 +62,7 @@ impl Conformal {
         (mean - half, mean + half)
     }
 
-    /// Share of targets inside, and the mean size: number of classes, or width of the interval.
+    /// Share of rows whose targets are all inside, and the mean size: number of classes, or width of an interval.
     pub fn assess(&self, prediction: &Prediction, targets: &Targets) -> Result<(f64, f64)> {
         let (mut inside, mut size, mut count) = (0, 0.0, 0);
         match (prediction, targets) {
@@ -74,16 +75,14 @@ impl Conformal {
                     count += 1;
                 }
             }
-            (Prediction::Values(p), Targets::Values { values, .. }) => {
-                check_len("targets", p.mean.len(), values.len())?;
-                for ((mean, variance), value) in p.mean.iter().zip(p.variance()).zip(values) {
-                    let (low, high) = self.interval(*mean, variance);
-                    inside += usize::from((low..=high).contains(value));
-                    size += high - low;
-                    count += 1;
-                }
+            (Prediction::Values(p) | Prediction::Counts(p), Targets::Values { values, .. }) => {
+                let rows = scores(prediction, targets)?;
+                inside = rows.iter().filter(|score| **score <= self.quantile).count();
+                let width = |variance: f64| 2.0 * self.quantile * variance.sqrt();
+                count = rows.len();
+                size = p.variance().into_iter().map(width).sum::<f64>() * count as f64 / values.len() as f64;
             }
-            _ => return Err(other_kind()),
+            (prediction, _) => return Err(other_kind(prediction)),
         }
         Ok((inside as f64 / count as f64, size / count as f64))
     }
@@ -94,8 +93,12 @@ fn rank(rows: usize, level: f64) -> usize {
     ((rows as f64 + 1.0) * level - 1e-9).ceil() as usize
 }
 
-fn other_kind() -> Error {
-    Error::Unsupported("targets of another kind than the predictions".into())
+fn other_kind(prediction: &Prediction) -> Error {
+    let message = match prediction {
+        Prediction::Labels(_) => "conformal sets are for one class or number per row, not for several labels",
+        _ => "targets of another kind than the predictions",
+    };
+    Error::Unsupported(message.into())
 }
 
 /// How badly each row is predicted.
@@ -110,12 +113,14 @@ fn scores(prediction: &Prediction, targets: &Targets) -> Result<Vec<f64>> {
             })
             .collect()
         }
-        (Prediction::Values(p), Targets::Values { values, .. }) => {
+        (Prediction::Values(p) | Prediction::Counts(p), Targets::Values { values, .. }) => {
             check_len("targets", p.mean.len(), values.len())?;
-            let rows = p.mean.iter().zip(p.variance()).zip(values);
-            Ok(rows.map(|((mean, variance), value)| (value - mean).abs() / variance.sqrt()).collect())
+            let entries = p.mean.iter().zip(p.variance()).zip(values);
+            let all: Vec<f64> =
+                entries.map(|((mean, variance), value)| (value - mean).abs() / variance.sqrt()).collect();
+            Ok(all.chunks_exact(p.outputs).map(|row| row.iter().copied().fold(0.0, f64::max)).collect())
         }
-        _ => Err(other_kind()),
+        (prediction, _) => Err(other_kind(prediction)),
     }
 }
 
@@ -162,6 +167,30 @@ mod tests {
             let mean = (0..400).map(share).sum::<f64>() / 400.0;
             assert!(mean > 0.9 - 0.0075 && mean < 0.9 + 1.0 / 40.0 + 0.0075, "{wrong}: {mean}");
         }
+    }
+
+    /// The same for two targets of a row, whose errors are equal: both inside at once, and no less often than promised.
+    #[test]
+    fn several_targets_are_inside_at_once() {
+        let twice = |rows: usize, index: u64| {
+            let (p, y) = values(rows, 1.0, index);
+            let (Prediction::Values(p), Targets::Values { values, .. }) = (p, y) else { panic!("values") };
+            let double = |values: &[f64]| values.iter().flat_map(|v| [*v, *v]).collect::<Vec<f64>>();
+            let prediction = Prediction::Values(RegressionPrediction {
+                outputs: 2,
+                mean: double(&p.mean),
+                epistemic_variance: double(&p.epistemic_variance),
+                aleatoric_variance: double(&p.aleatoric_variance),
+            });
+            (prediction, Targets::Values { values: double(&values), outputs: 2 })
+        };
+        let (p, y) = twice(39, 0);
+        let conformal = Conformal::fit(&p, &y, 0.9).expect("enough rows");
+        let (single, one) = values(39, 1.0, 0);
+        assert_eq!(conformal, Conformal::fit(&single, &one, 0.9).expect("enough rows"));
+        let (found, wanted) = (conformal.assess(&p, &y).unwrap(), conformal.assess(&single, &one).unwrap());
+        assert!(found.0 == wanted.0 && (found.1 - wanted.1).abs() < 1e-12, "{found:?} {wanted:?}");
+        assert!(Conformal::fit(&p, &y, 0.99).is_err(), "39 rows, not 78");
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{ClassPrediction, Prediction, RegressionPrediction};
+use super::{ClassPrediction, LabelPrediction, Prediction, RegressionPrediction};
 use crate::curvature::Gaussian;
-use crate::data::{Dataset, Targets};
-use crate::objective::Likelihood;
+use crate::data::Dataset;
+use crate::objective::{Likelihood, TargetKind};
 use crate::posterior::{Method, OutputMoments, Outputs, Posterior};
-use crate::{Error, Result, score};
+use crate::{Error, Result};
 
 /// Predicts with draws of one posterior.
 #[derive(Clone)]
@@ -58,39 +58,33 @@ impl Predictor {
         Prediction::from_outputs(&self.outputs(thetas, inputs)?, self.output_len(), self.likelihood())
     }
 
-    /// Closed-form prediction of `lin-la`, without draws: Gaussian outputs, and for classes the probit
-    /// approximation p = softmax(f / √(1 + π/8·var f)).
+    /// Closed-form prediction of `lin-la`, without draws: Gaussian outputs, and for classes and labels the probit
+    /// approximation p = softmax(f / √(1 + π/8·var f)). Rates and variances that are exponentials of outputs have the
+    /// moments of log-normal variables.
     pub fn predict_closed_form(&self, inputs: &[f64]) -> Result<Prediction> {
         let (Method::LinLa, Some(gaussian)) = (self.method, &self.gaussian) else {
             let message = format!("closed-form predictions exist for lin-la only, not for {}", self.method);
             return Err(Error::Unsupported(message));
         };
         let OutputMoments { mean, variance } = self.outputs.linearized_moments(gaussian, inputs)?;
-        let c = self.outputs.output_len();
-        Ok(match self.outputs.likelihood() {
-            Likelihood::Gaussian { sigma_noise } => Prediction::Values(RegressionPrediction {
-                outputs: c,
-                aleatoric_variance: vec![sigma_noise * sigma_noise; mean.len()],
-                mean,
-                epistemic_variance: variance,
-            }),
-            likelihood => Prediction::Classes(ClassPrediction::probit(&mean, &variance, likelihood, c)),
+        let (c, likelihood) = (self.outputs.output_len(), self.outputs.likelihood());
+        Ok(match likelihood.kind() {
+            TargetKind::Classes => {
+                Prediction::Classes(ClassPrediction::probit(&mean, &variance, likelihood, c))
+            }
+            TargetKind::Labels => Prediction::Labels(LabelPrediction::probit(&mean, &variance, c)),
+            TargetKind::Values => {
+                Prediction::Values(RegressionPrediction::from_moments(mean, variance, c, likelihood))
+            }
+            TargetKind::Counts => {
+                Prediction::Counts(RegressionPrediction::from_moments(mean, variance, c, likelihood))
+            }
         })
     }
 
     /// Mean −log p(y | x) of `data` under the average over draws.
     pub fn nll(&self, thetas: &[&[f64]], data: &Dataset) -> Result<f64> {
-        match (self.predict(thetas, data.inputs())?, data.targets()) {
-            (Prediction::Classes(p), Targets::Classes(labels)) => {
-                score::nll(&p.probabilities, p.classes, labels)
-            }
-            (Prediction::Values(p), Targets::Values { values, .. }) => {
-                score::nlpd(&p.mean, &p.variance(), values)
-            }
-            _ => Err(Error::Unsupported(
-                "the targets do not match the likelihood (class labels or numbers)".into(),
-            )),
-        }
+        self.predict(thetas, data.inputs())?.nll(data.targets())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Predictor;
 use super::classification::probabilities_of;
+use crate::objective::TargetKind;
 use crate::{Error, Result};
 
 /// Standard deviations over draws (unbiased variances), row-major.
@@ -9,7 +10,7 @@ use crate::{Error, Result};
 pub struct OutputSpread {
     /// Of the outputs themselves (logits or means), rows × outputs.
     pub outputs: Vec<f64>,
-    /// Of the class probabilities, rows × classes; none for real targets.
+    /// Of the probabilities, rows × classes or labels; none for real targets and counts.
     pub probabilities: Option<Vec<f64>>,
 }
 
@@ -23,6 +24,11 @@ impl Predictor {
         likelihood.check_outputs(width)?;
         let mut per_draw = self.outputs(thetas, inputs)?;
         let outputs = deviations(&per_draw);
+        if likelihood.kind() == TargetKind::Labels {
+            let sigmoid = |f: &mut f64| *f = 1.0 / (1.0 + (-*f).exp());
+            per_draw.iter_mut().flatten().for_each(sigmoid);
+            return Ok(OutputSpread { outputs, probabilities: Some(deviations(&per_draw)) });
+        }
         let probabilities = likelihood.classes(width).map(|classes| {
             let of_draw = |draw: &Vec<f64>| {
                 let rows = draw.chunks_exact(width);

@@ -4,6 +4,8 @@
 //! log-likelihood is found. With β = 1/T that likelihood is convex in β, so there is one minimum, and a
 //! Newton iteration in log T kept inside a shrinking bracket finds it. Accuracy does not change.
 //!
+//! Several labels: the same, each label a classification of two classes, with one T for all.
+//!
 //! Values: the analogue is a factor on the noise, σ → Tσ, means unchanged. Its best value has a closed
 //! form, T² = mean of (y − mean)²/variance.
 //!
@@ -13,10 +15,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::classification::ClassPrediction;
-use super::{Prediction, RegressionPrediction};
+use super::{LabelPrediction, Prediction, RegressionPrediction};
 use crate::data::Targets;
 use crate::error::{check_finite, check_len};
-use crate::objective::Likelihood;
+use crate::objective::{Likelihood, TargetKind};
 use crate::{Error, Result};
 
 /// Smallest and largest temperature.
@@ -74,24 +76,29 @@ pub struct Temperature {
 /// Fits T to the outputs of a network (rows × outputs, row-major) at its trained weights on
 /// held-out data: not those it was trained on, which it fits too well.
 pub fn fit_temperature(outputs: &[f64], likelihood: Likelihood, targets: &Targets) -> Result<Temperature> {
-    let width = match targets {
-        Targets::Classes(labels) => outputs.len() / labels.len().max(1),
-        Targets::Values { outputs, .. } => *outputs,
-    };
+    let rows = targets.len().max(1);
+    let width = outputs.len() / rows;
     likelihood.check(width, targets)?;
     check_finite("outputs", outputs)?;
-    match (likelihood, targets) {
-        (Likelihood::Gaussian { sigma_noise }, Targets::Values { values, .. }) => {
-            check_len("outputs", values.len(), outputs.len())?;
-            fit_noise_scale(outputs, &vec![sigma_noise * sigma_noise; outputs.len()], values)
+    check_len("outputs", targets.len() * width, outputs.len())?;
+    match (likelihood.kind(), targets) {
+        (TargetKind::Values, Targets::Values { values, .. }) => {
+            let p = RegressionPrediction::from_draws(&[outputs.to_vec()], width, likelihood);
+            fit_noise_scale(&p.mean, &p.aleatoric_variance, values)
         }
-        (_, Targets::Classes(labels)) => {
-            check_len("outputs", labels.len() * width, outputs.len())?;
+        (TargetKind::Classes, Targets::Classes(labels)) => {
             if labels.is_empty() {
                 return Err(Error::shape("held-out rows", "at least one", 0));
             }
             Ok(Classes { logits: logits(outputs, likelihood, width), labels }.fit())
         }
+        (TargetKind::Labels, Targets::Values { values, .. }) => {
+            let labels: Vec<usize> = values.iter().map(|y| usize::from(*y > 0.5)).collect();
+            Ok(Classes { logits: logits(outputs, Likelihood::Bernoulli, 1), labels: &labels }.fit())
+        }
+        (TargetKind::Counts, _) => Err(Error::Unsupported(
+            "counts have no temperature: a Poisson distribution is as wide as its rate says".into(),
+        )),
         _ => Err(Error::Unsupported(
             "the targets do not match the likelihood (class labels or numbers)".into(),
         )),
@@ -123,15 +130,19 @@ impl Temperature {
         if width == 0 || !outputs.len().is_multiple_of(width) {
             return Err(Error::shape("outputs", format!("a multiple of {width}"), outputs.len()));
         }
-        Ok(match likelihood {
-            Likelihood::Gaussian { sigma_noise } => {
-                let sigma = self.temperature * sigma_noise;
-                Prediction::Values(RegressionPrediction::from_draws(&[outputs.to_vec()], width, sigma))
+        let scaled = || outputs.iter().map(|f| f / self.temperature).collect();
+        Ok(match likelihood.kind() {
+            TargetKind::Values => {
+                let mut p = RegressionPrediction::from_draws(&[outputs.to_vec()], width, likelihood);
+                let factor = self.temperature * self.temperature;
+                p.aleatoric_variance.iter_mut().for_each(|variance| *variance *= factor);
+                Prediction::Values(p)
             }
-            _ => {
-                let scaled = outputs.iter().map(|f| f / self.temperature).collect();
-                Prediction::Classes(ClassPrediction::from_draws(&[scaled], likelihood, width))
+            TargetKind::Classes => {
+                Prediction::Classes(ClassPrediction::from_draws(&[scaled()], likelihood, width))
             }
+            TargetKind::Labels => Prediction::Labels(LabelPrediction::from_draws(&[scaled()], width)),
+            TargetKind::Counts => return Err(Error::Unsupported("counts have no temperature".into())),
         })
     }
 }

@@ -5,7 +5,7 @@ use super::Prediction;
 /// Uncertainty and its two parts, which add up to it.
 ///
 /// Classes: entropies in nats, one per row; the part of the weights is the mutual information of
-/// label and weights. Values: variances in squared units of the target, one per entry (rows ×
+/// label and weights. Labels: the same, one per entry (rows × labels). Values and counts: variances in squared units of the target, one per entry (rows ×
 /// outputs); the part of the weights is the variance of the mean over them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Uncertainty {
@@ -26,7 +26,12 @@ impl Prediction {
                 aleatoric: p.aleatoric.clone(),
                 epistemic: p.epistemic.clone(),
             },
-            Prediction::Values(p) => Uncertainty {
+            Prediction::Labels(p) => Uncertainty {
+                total: p.entropy.clone(),
+                aleatoric: p.aleatoric.clone(),
+                epistemic: p.epistemic.clone(),
+            },
+            Prediction::Values(p) | Prediction::Counts(p) => Uncertainty {
                 total: p.variance(),
                 aleatoric: Some(p.aleatoric_variance.clone()),
                 epistemic: Some(p.epistemic_variance.clone()),

@@ -14,7 +14,7 @@ use crate::{Control, Error, Result};
 type Settings = nuts_rs::DiagNutsSettings;
 
 /// exp(−L) as `nuts-rs` sees it.
-struct Density<'a> {
+pub(super) struct Density<'a> {
     probe: Box<dyn Probe + 'a>,
     dim: usize,
     objective: &'a dyn Objective,
@@ -23,13 +23,19 @@ struct Density<'a> {
 
 /// Why there is no density at a point.
 #[derive(Debug, thiserror::Error)]
-enum NoDensity {
+pub(super) enum NoDensity {
     #[error("outside the domain of the loss")]
     Outside,
     #[error("stopped on request")]
     Stopped,
     #[error("the objective failed")]
     Failed,
+}
+
+impl<'a> Density<'a> {
+    pub(super) fn new(objective: &'a dyn Objective, control: Control<'a, NutsStep>) -> Self {
+        Self { probe: objective.probe(), dim: objective.dim(), objective, control }
+    }
 }
 
 impl LogpError for NoDensity {
@@ -101,7 +107,7 @@ impl Plan<'_> {
     /// Runs the chain: warm-up, then draws.
     pub(super) fn run(&self, start: &[f64]) -> Result<Chain> {
         let Self { objective, control, .. } = *self;
-        let density = Density { probe: objective.probe(), dim: objective.dim(), objective, control };
+        let density = Density::new(objective, control);
         let index = self.index as u64;
         let mut rng = stream(self.seed, Purpose::Chain, index);
         let made = self.settings().new_chain(index, CpuMath::new(density), &mut rng);

@@ -3,6 +3,7 @@
 //! | name | draw | exact |
 //! |---|---|---|
 //! | `nuts` | a step of a Markov chain for exp(−L) ([`nuts`]) | as the chains grow |
+//! | `mclmc` | a step of a microcanonical Langevin chain ([`microcanonical`]) | no: biased by the size of its steps |
 //! | `swag` | from a Gaussian with the moments of SGD's iterates ([`swag`]) | no |
 //! | `ensemble` | the end of another training ([`Ensemble`]) | no |
 //!
@@ -11,6 +12,7 @@
 mod chain;
 mod convergence;
 mod ensemble;
+mod microcanonical;
 mod nuts;
 mod swag;
 
@@ -18,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use convergence::{Convergence, ESS_LIMIT, FEWEST_DRAWS, R_HAT_LIMIT};
 pub use ensemble::{Ensemble, Member};
+pub use microcanonical::{Microcanonical, microcanonical};
 pub use nuts::{Chain, Chains, Nuts, NutsStep, Transition, nuts};
 pub use swag::{Swag, SwagMoments, swag};
 
@@ -27,6 +30,8 @@ pub use swag::{Swag, SwagMoments, swag};
 pub enum Reference {
     /// Markov chains.
     Nuts(Nuts),
+    /// Microcanonical Langevin chains.
+    Mclmc(Microcanonical),
     /// Moments of SGD.
     Swag(Swag),
     /// Trainings from fresh weights.
@@ -35,12 +40,13 @@ pub enum Reference {
 
 impl Reference {
     /// All names, in the order of tables.
-    pub const NAMES: [&str; 3] = ["nuts", "swag", "ensemble"];
+    pub const NAMES: [&str; 4] = ["nuts", "mclmc", "swag", "ensemble"];
 
     /// The method of a name with its default settings.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "nuts" => Some(Self::Nuts(Nuts::default())),
+            "mclmc" => Some(Self::Mclmc(Microcanonical::default())),
             "swag" => Some(Self::Swag(Swag::default())),
             "ensemble" => Some(Self::Ensemble(Ensemble::default())),
             _ => None,
@@ -51,6 +57,7 @@ impl Reference {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Nuts(_) => "nuts",
+            Self::Mclmc(_) => "mclmc",
             Self::Swag(_) => "swag",
             Self::Ensemble(_) => "ensemble",
         }

@@ -139,7 +139,18 @@ pub fn nuts(
     control: Control<'_, NutsStep>,
 ) -> Result<Chains> {
     config.check()?;
-    check_len("starts of chains", config.chains, starts.len())?;
+    check_starts(objective, config.chains, starts)?;
+    let run = |(index, start): (usize, &Vec<f64>)| {
+        let plan = Plan { objective, config, seed, index, draws, control };
+        plan.run(start)
+    };
+    let chains: Vec<Chain> = starts.par_iter().enumerate().with_max_len(1).map(run).collect::<Result<_>>()?;
+    Ok(Chains { chains })
+}
+
+/// Checks where chains begin.
+pub(super) fn check_starts(objective: &dyn Objective, chains: usize, starts: &[Vec<f64>]) -> Result<()> {
+    check_len("starts of chains", chains, starts.len())?;
     for (index, start) in starts.iter().enumerate() {
         check_len("length of a start", objective.dim(), start.len())?;
         check_finite("start of a chain", start)?;
@@ -150,12 +161,7 @@ pub fn nuts(
             return Err(Error::range(what, value, "finite: start closer to the trained weights"));
         }
     }
-    let run = |(index, start): (usize, &Vec<f64>)| {
-        let plan = Plan { objective, config, seed, index, draws, control };
-        plan.run(start)
-    };
-    let chains: Vec<Chain> = starts.par_iter().enumerate().with_max_len(1).map(run).collect::<Result<_>>()?;
-    Ok(Chains { chains })
+    Ok(())
 }
 
 impl Chains {

@@ -8,6 +8,9 @@ mod bootstrap;
 mod calibration;
 mod check;
 mod classification;
+mod count;
+mod gamma;
+mod labels;
 mod normal;
 mod ranking;
 mod regression;
@@ -17,6 +20,11 @@ mod uncertainty;
 pub use bootstrap::{Bootstrap, Interval, take_rows};
 pub use calibration::{ReliabilityBin, ece, mce, reliability_bins};
 pub use classification::{accuracy, brier, brier_per_class, nll};
+pub use count::{
+    count_coverage, count_interval, count_nll, count_quantile, log_probability, poisson_deviance,
+};
+pub use gamma::ln_gamma;
+pub use labels::{label_accuracy, label_brier, label_ece, label_nll, macro_auroc};
 pub use normal::{normal_cdf, normal_quantile};
 pub use ranking::{RocPoint, auroc, roc_curve};
 pub use regression::{crps, nlpd, rmse};

@@ -2,7 +2,7 @@
 
 use super::{assert_vectors, difference, normals, shifted};
 use crate::linalg::vector::{axpy, dot};
-use crate::nn::{Activation, At, Layer, LayerSpec, Network, NetworkSpec, Patch, Positions, Shape};
+use crate::nn::{Activation, At, InPlace, Layer, LayerSpec, Network, NetworkSpec, Patch, Positions, Shape};
 use crate::random::{Purpose, stream};
 
 /// The law of a layer: adjoint identity, and all derivatives agree with finite differences.
@@ -64,6 +64,42 @@ fn check_layer(layer: &dyn Layer, n: usize, params: &[f64], x: &[f64], seed: u64
     let summed: Vec<f64> = rows.chunks_exact(n).map(|row| row.iter().sum()).collect();
     assert_vectors("sum of per-sample gradients", &summed, &pulled[x.len()..], 1e-11, 1.0);
     check_patches(layer, at);
+    check_storage(layer, at, &[&v, &dx, &d2x, &u, &du]);
+}
+
+/// The law of storage: a layer that can overwrite its input writes the same numbers there, and derivatives do not
+/// read what the layer says they do not need.
+fn check_storage(layer: &dyn Layer, at: At<'_>, vectors: &[&[f64]; 5]) {
+    let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+    let mut y = at.x.to_vec();
+    if layer.in_place() != InPlace::No {
+        layer.forward_in_place(at.n, at.params, &mut y);
+        assert_eq!(bits(&y), bits(at.y), "forward in place");
+    }
+    let expected = bits(&all_derivatives(layer, at, vectors));
+    if layer.in_place() == InPlace::Derivatives {
+        let in_place = all_derivatives(layer, At { x: &y, ..at }, vectors);
+        assert_eq!(bits(&in_place), expected, "derivatives from the output alone");
+    }
+    if !layer.needs_output() {
+        let lost = vec![f64::NAN; at.y.len()];
+        let without = all_derivatives(layer, At { y: &lost, ..at }, vectors);
+        assert_eq!(bits(&without), expected, "derivatives without the output");
+    }
+}
+
+/// Everything that a layer computes at a point, after its output.
+fn all_derivatives(layer: &dyn Layer, at: At<'_>, &[v, dx, d2x, u, du]: &[&[f64]; 5]) -> Vec<f64> {
+    let zeros = |len: usize| vec![0.0; len];
+    let (mut dy, mut d2y, mut rows) = (zeros(u.len()), zeros(u.len()), zeros(v.len() * at.n));
+    let (mut x_adjoint, mut gradient) = (zeros(dx.len()), zeros(v.len()));
+    let (mut dx_adjoint, mut d_gradient) = (zeros(dx.len()), zeros(v.len()));
+    layer.tangent(at, v, Some(dx), &mut dy);
+    layer.second(at, v, Some(dx), Some(d2x), &mut d2y);
+    layer.backward(at, u, Some(&mut x_adjoint), Some(&mut gradient));
+    layer.backward_tangent(at, v, Some(dx), u, du, Some(&mut dx_adjoint), &mut d_gradient);
+    layer.per_sample_gradient(at, u, &mut rows);
+    [dy, d2y, x_adjoint, gradient, dx_adjoint, d_gradient, rows].concat()
 }
 
 /// The law of patches: W·p_t + b at every position of every group is the output.

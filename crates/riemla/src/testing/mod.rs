@@ -59,6 +59,14 @@ pub fn check_objective<O: Objective + ?Sized>(objective: &O, theta: &[f64], seed
     probe.gradient(&mut from_probe);
     assert_vectors("probe gradient", &from_probe, &gradient, 1e-11, 1e-6);
     assert_vectors("probe value", &[probe.value(theta)], &[value], 1e-12, 1.0);
+    let mut gradient_at = vec![f64::NAN; objective.dim()];
+    objective.value_and_gradient(&shifted(theta, 0.1, &v), &mut gradient_at);
+    let both = probe.value_and_gradient_on_line(0.1, &mut from_probe);
+    assert_vectors("probe, value with its gradient", &[both], &[at], 1e-12, 1.0);
+    assert_vectors("probe, gradient with its value", &from_probe, &gradient_at, 1e-10, 1e-6);
+    from_probe.fill(f64::NAN);
+    probe.gradient(&mut from_probe);
+    assert_vectors("probe, the same gradient again", &from_probe, &gradient_at, 1e-10, 1e-6);
 }
 
 /// The law of second derivatives: Hv is the derivative of the gradient, symmetric, and

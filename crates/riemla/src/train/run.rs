@@ -4,7 +4,7 @@ use super::{Progress, TrainReport, TrainStatus};
 use crate::Control;
 use crate::error::{Result, check_finite, check_len};
 use crate::linalg::vector::norm;
-use crate::objective::{Objective, Probe};
+use crate::objective::Objective;
 
 /// Most entries that a history keeps, apart from the last one.
 pub(super) const HISTORY_LIMIT: usize = 1000;
@@ -30,28 +30,24 @@ impl Level {
     }
 }
 
-/// Evaluates value and gradient together, in the probe's own buffers.
-///
-/// The probe is used rather than `value_and_gradient` because a network's probe allocates
-/// nothing and does the backward pass on the forward pass of the value.
+/// Evaluates value and gradient together, and counts.
 pub(super) struct Evaluator<'a> {
-    probe: Box<dyn Probe + 'a>,
+    objective: &'a dyn Objective,
     pub(super) evaluations: usize,
 }
 
 impl<'a> Evaluator<'a> {
     pub(super) fn new(objective: &'a dyn Objective) -> Self {
-        Self { probe: objective.probe(), evaluations: 0 }
+        Self { objective, evaluations: 0 }
     }
 
-    /// Outside the domain the gradient is not asked for.
+    /// Outside the domain the gradient means nothing.
     pub(super) fn evaluate(&mut self, theta: &[f64], gradient: &mut [f64]) -> Level {
         self.evaluations += 1;
-        let value = self.probe.value(theta);
+        let value = self.objective.value_and_gradient(theta, gradient);
         if !value.is_finite() {
             return Level { value, ..Level::UNKNOWN };
         }
-        self.probe.gradient(gradient);
         Level { value, gradient_norm: norm(gradient) }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use riemla::data::{Dataset, Targets};
 use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec, Shape};
-use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
+use riemla::objective::{Likelihood, NetworkLoss, OutputNoise, Prior, PriorPrecision, TargetKind};
 use riemla::random::{Purpose, fill_normal, stream};
 
 pub const ACTIVATIONS: [Activation; 10] = [
@@ -22,6 +22,11 @@ pub const ACTIVATIONS: [Activation; 10] = [
 ];
 
 pub const GAUSSIAN: Likelihood = Likelihood::Gaussian { sigma_noise: 0.3 };
+
+/// A noise of its own for every output.
+pub fn per_output(sigmas: &[f64]) -> Likelihood {
+    Likelihood::GaussianPerOutput { sigma_noise: OutputNoise::new(sigmas).unwrap() }
+}
 
 pub fn normals(seed: u64, len: usize) -> Vec<f64> {
     let mut v = vec![0.0; len];
@@ -115,7 +120,16 @@ pub fn data(network: &Network, likelihood: Likelihood, n: usize, seed: u64) -> D
     let targets = match likelihood.classes(outputs) {
         // Every class occurs as soon as there are enough samples.
         Some(classes) => Targets::Classes((0..n).map(|i| (i * 7 + i / classes) % classes).collect()),
-        None => Targets::Values { values: normals(seed + 1, n * outputs), outputs },
+        None => {
+            let outputs = likelihood.targets_per_sample(outputs);
+            let mut values = normals(seed + 1, n * outputs);
+            match likelihood.kind() {
+                TargetKind::Counts => values.iter_mut().for_each(|y| *y = (2.0 * *y).abs().floor()),
+                TargetKind::Labels => values.iter_mut().for_each(|y| *y = f64::from(*y > 0.0)),
+                TargetKind::Classes | TargetKind::Values => {}
+            }
+            Targets::Values { values, outputs }
+        }
     };
     Dataset::new(inputs, network.inputs(), targets).unwrap()
 }

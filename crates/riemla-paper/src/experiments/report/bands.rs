@@ -1,5 +1,6 @@
 //! Predictions over one input: bands, and functions by batch size.
 
+use riemla::posterior::BatchSize;
 use riemla::predict::Prediction;
 
 use super::super::rows::values;
@@ -69,7 +70,10 @@ pub fn batch_sizes(section: &mut Section, all: &[Drawn]) -> Result<()> {
         let mut figures = Vec::new();
         let mut spreads: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
         for drawn in &here {
-            let size = drawn.problem.batch.map_or(drawn.rows.train.len(), |batch| batch.size);
+            let size = match drawn.problem.batch.map(|batch| batch.size) {
+                Some(BatchSize::Rows(size)) => size,
+                Some(BatchSize::Auto) | None => drawn.rows.train.len(),
+            };
             for (setting, method, thetas) in &drawn.sets {
                 let name = Drawn::title(*setting, *method);
                 figures.push((chart(drawn, &format!("{name}, B = {size}"), *method, thetas)?, String::new()));

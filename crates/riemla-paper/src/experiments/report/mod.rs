@@ -9,6 +9,7 @@ pub(crate) mod numbers;
 mod overview;
 mod presets;
 mod prior;
+mod scale;
 mod strength;
 mod tables;
 
@@ -51,7 +52,7 @@ pub fn has_results(out: &Path) -> bool {
 }
 
 /// Writes `results.csv`, `results.md` and `report.html` of a directory, `figures.md` with its drawings if
-/// there are any, `strength.md` and `prior.md` if there are studies of settings and of priors, and `truth.csv` and `truth.md` if draws were
+/// there are any, `strength.md` and `prior.md` if there are studies of settings and of priors, `scale.csv` and `scale.md` of larger networks, and `truth.csv` and `truth.md` if draws were
 /// held against the truth; returns where the page is. Without runs the numbers are those of the `results.csv`
 /// that is there.
 pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
@@ -76,6 +77,8 @@ pub fn write_report(out: &Path, data: &DataDirs) -> Result<PathBuf> {
         write_text(&out.join("prior.md"), &priors.to_markdown())?;
         studies.extend(priors);
     }
+    let scale = scale_report(out, &experiments, records.as_slice())?;
+    studies.extend(scale);
     let truth = truth_report(out, &experiments, records.as_slice())?;
     let mut report = Report::new(TITLE);
     // A page about the truth alone needs no words about the paper's tables.
@@ -114,11 +117,25 @@ fn truth_report(out: &Path, experiments: &[Experiment], records: &[RunRecord]) -
     Ok(report)
 }
 
+/// The studies of larger networks; their numbers and words are written to files of their own too.
+fn scale_report(out: &Path, experiments: &[Experiment], records: &[RunRecord]) -> Result<Report> {
+    let mut report = Report::new("Larger networks");
+    for experiment in experiments.iter().filter(|experiment| scale::is_study(experiment)) {
+        let name = slug(&experiment.name);
+        let mut own = Report::new(&experiment.title);
+        own.add(scale::section(experiment, records));
+        write_text(&out.join(format!("{name}.csv")), &scale::csv(experiment, records))?;
+        write_text(&out.join(format!("{name}.md")), &own.to_markdown())?;
+        report.extend(own);
+    }
+    Ok(report)
+}
+
 /// The studies of settings, which are no tables of the paper.
 fn studies(experiments: &[Experiment], rows: &[ResultRow], records: &[RunRecord]) -> Report {
-    let own = experiments
-        .iter()
-        .filter(|experiment| !experiment.settings.is_empty() && !prior::is_study(experiment));
+    let own = experiments.iter().filter(|experiment| {
+        !experiment.settings.is_empty() && !prior::is_study(experiment) && !scale::is_study(experiment)
+    });
     let mut studies = Report::new(STUDY_TITLE);
     studies.extend(own.map(|experiment| strength::section(experiment, rows, records)));
     studies

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
-use riemla::posterior::virial_ratio;
+use riemla::posterior::{PolishReport, virial_ratio};
 use riemla_files::samples::read_samples;
 use serde::{Deserialize, Serialize};
 
@@ -34,14 +34,41 @@ pub struct TruthNumbers {
     pub loss_rise: Option<f64>,
     /// Negative log-likelihood per test row.
     pub nll: Option<f64>,
-    /// Gradients of the search for the strength.
+    /// Gradients of the searches for strength, step size and length.
     pub search_gradients: usize,
     /// Gradients per draw, without search and warm-up where there are any.
     pub gradients_per_draw: Option<f64>,
     /// All gradients, search and warm-up too, per independent draw.
     pub gradients_per_effective_draw: Option<f64>,
+    /// What the chains that polished the draws did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polish: Option<PolishNumbers>,
     /// How chains ended.
     pub chains: Option<ChainSummary>,
+}
+
+/// The chains of polished draws.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PolishNumbers {
+    /// Step size.
+    pub step: f64,
+    /// Mean acceptance probability.
+    pub acceptance: f64,
+    /// Mean change of the loss over the second halves of the chains.
+    pub drift: Option<f64>,
+    /// Its standard error.
+    pub drift_error: Option<f64>,
+    /// Nested R-hat of ends grouped by their starts.
+    pub nested_r_hat: Option<f64>,
+}
+
+impl PolishNumbers {
+    fn of(drawn: &Drawn) -> Option<Self> {
+        let (found, report) = (drawn.polish.as_ref()?, PolishReport::of(&drawn.draws)?);
+        let PolishReport { acceptance, drift, drift_error, nested_r_hat, .. } = report;
+        let [drift, drift_error, nested_r_hat] = [drift, drift_error, nested_r_hat].map(finite);
+        Some(Self { step: found.step, acceptance, drift, drift_error, nested_r_hat })
+    }
 }
 
 /// A target under one seed, with its truth: made when the first draws are judged.
@@ -90,7 +117,9 @@ impl<'a> Against<'a> {
 impl Bench for Against<'_> {
     fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
         match key.method {
-            MethodName::Nuts => chains::run(self.target, &self.plan.chains, wanted),
+            MethodName::Nuts | MethodName::Mclmc => {
+                chains::run(self.target, &self.plan.chains, key.setting.step(), wanted)
+            }
             _ => self.target.draws(key, wanted),
         }
     }
@@ -106,8 +135,7 @@ impl Bench for Against<'_> {
         let (n, half) = (thetas.len() as f64, 0.5 * center.len() as f64);
         let lowest = objective.value(center);
         let rise = thetas.iter().map(|theta| objective.value(theta) - lowest).sum::<f64>() / (n * half);
-        let (chains, search) =
-            (drawn.chains, drawn.found.as_ref().map_or(0, |found| found.counters.gradients));
+        let (chains, search) = (drawn.chains, drawn.search_gradients());
         let warmup = chains.map_or(0, |chains| chains.warmup_gradients) as f64;
         let all = (drawn.gradients() + search) as f64;
         let effective = chains.map_or(Some(n), |chains| chains.bulk_ess);
@@ -124,6 +152,7 @@ impl Bench for Against<'_> {
             search_gradients: search,
             gradients_per_draw: finite((drawn.gradients() as f64 - warmup) / n),
             gradients_per_effective_draw: effective.and_then(|effective| finite(all / effective)),
+            polish: PolishNumbers::of(drawn),
             chains,
         };
         let Distances { weights, functions, .. } = numbers.distances;

@@ -1,7 +1,7 @@
 //! Markov chains of a target, and whether they can be trusted.
 
 use riemla::Control;
-use riemla::reference::{Chains, Convergence, Reference, nuts};
+use riemla::reference::{Chains, Convergence, Reference, microcanonical, nuts};
 use serde::{Deserialize, Serialize};
 
 use super::super::cell::{Drawn, Wanted, keep};
@@ -31,12 +31,21 @@ pub struct ChainSummary {
     pub converged: bool,
 }
 
-/// Runs chains; draws of one follow those of another.
-pub fn run(target: &dyn Target, plan: &ChainPlan, wanted: &Wanted<'_>) -> Result<Drawn> {
+/// Runs chains of NUTS, or microcanonical ones of a step size; draws of one follow those of another.
+pub fn run(target: &dyn Target, plan: &ChainPlan, step: Option<f64>, wanted: &Wanted<'_>) -> Result<Drawn> {
     let objective = target.objective(false)?;
     let starts: Vec<Vec<f64>> = (0..plan.chains as u64).map(|c| target.start(wanted.seed, c)).collect();
     let control = Control::default().stopping(wanted.stop);
-    let chains = nuts(&*objective, &starts, plan.draws, wanted.seed, &plan.nuts(), control)?;
+    let (chains, config) = match step.map(|step| plan.microcanonical(step)) {
+        None => {
+            let config = plan.nuts();
+            (nuts(&*objective, &starts, plan.draws, wanted.seed, &config, control)?, Reference::Nuts(config))
+        }
+        Some(config) => {
+            let chains = microcanonical(&*objective, &starts, plan.draws, wanted.seed, &config, control)?;
+            (chains, Reference::Mclmc(config))
+        }
+    };
     if chains.chains.iter().any(|chain| chain.stopped) {
         return Err(ExperimentError::Interrupted);
     }
@@ -46,7 +55,7 @@ pub fn run(target: &dyn Target, plan: &ChainPlan, wanted: &Wanted<'_>) -> Result
         chains: Some(summary),
         ..Drawn::of_gradients(thetas, (summary.gradients + summary.warmup_gradients) as usize)
     };
-    keep(wanted, Reference::Nuts(plan.nuts()).into(), target.center().len(), drawn)
+    keep(wanted, config.into(), target.center().len(), drawn)
 }
 
 fn summary(target: &dyn Target, chains: &Chains) -> Result<ChainSummary> {

@@ -11,12 +11,13 @@ mod figures;
 mod network;
 mod plan;
 mod plane;
+mod polish;
 mod report;
 mod target;
 #[cfg(test)]
 mod tests;
 
-pub use against::{Against, TruthNumbers};
+pub use against::{Against, PolishNumbers, TruthNumbers};
 pub use chains::ChainSummary;
 pub use density::Density;
 pub use distance::Distances;

@@ -12,7 +12,7 @@ use super::super::fitted::Fitted;
 use super::super::record::{CellKey, MadeFrom, ModelSummary};
 use super::super::{ExperimentError, MethodName, Result};
 use super::target::Target;
-use riemla_workflow::scores::{Scorer, proper};
+use riemla_workflow::scores::{Scorer, kind_of, proper};
 
 /// Test rows whose predictions are compared.
 const ROWS: usize = 100;
@@ -108,7 +108,7 @@ impl Target for Fitted<'_> {
         let prediction =
             self.fit.predictor(&self.laplace, linearized, thetas)?.predict(self.rows.test.inputs())?;
         let targets = self.rows.test.targets();
-        Ok(Some(Scorer::default().of(proper(targets), &prediction, targets)?))
+        Ok(Some(Scorer::default().of(proper(kind_of(&prediction)), &prediction, targets)?))
     }
 
     fn exact(&self, _seed: u64, _count: u64) -> Option<Vec<Vec<f64>>> {
@@ -127,9 +127,11 @@ impl Target for Fitted<'_> {
 /// Outputs as predictions: values, or the probabilities of all classes but the first (which they imply).
 fn predictions(likelihood: Likelihood, width: usize, outputs: &[f64]) -> Vec<f64> {
     match likelihood {
-        Likelihood::Gaussian { .. } => outputs.to_vec(),
-        Likelihood::Bernoulli => outputs.iter().map(|f| 1.0 / (1.0 + (-f).exp())).collect(),
-        _ => outputs.chunks(width).flat_map(softmax_but_first).collect(),
+        Likelihood::Categorical => outputs.chunks(width).flat_map(softmax_but_first).collect(),
+        Likelihood::Bernoulli | Likelihood::MultiLabel => {
+            outputs.iter().map(|f| 1.0 / (1.0 + (-f).exp())).collect()
+        }
+        _ => outputs.to_vec(),
     }
 }
 

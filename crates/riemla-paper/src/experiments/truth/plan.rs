@@ -1,6 +1,6 @@
 //! What an experiment against the truth has besides methods and problems.
 
-use riemla::reference::Nuts;
+use riemla::reference::{Microcanonical, Nuts};
 use serde::{Deserialize, Serialize};
 
 use super::Density;
@@ -37,6 +37,11 @@ impl ChainPlan {
     pub fn nuts(&self) -> Nuts {
         Nuts { chains: self.chains, warmup: self.warmup, ..Nuts::default() }
     }
+
+    /// The same of a rival that is not corrected.
+    pub fn microcanonical(&self, step: f64) -> Microcanonical {
+        Microcanonical { chains: self.chains, warmup: self.warmup, step, ..Microcanonical::default() }
+    }
 }
 
 impl TruthPlan {
@@ -48,12 +53,13 @@ impl TruthPlan {
         }
         let unfit = |entry: &&Entry| match entry.method {
             MethodName::La | MethodName::LinLa | MethodName::Swag | MethodName::Ensemble => false,
+            MethodName::Mclmc => entry.setting.is_none(),
             method => !method.is_riemannian() || method.batched() || entry.setting.is_none(),
         };
         match methods.iter().find(unfit) {
             Some(entry) => Err(format!(
-                "{entry} cannot be compared with the truth; possible are la, lin-la, swag, ensemble, and \
-                 riem-la and lin-riem-la with a setting, as in riem-la virial"
+                "{entry} cannot be compared with the truth; possible are la, lin-la, swag, ensemble, mclmc \
+                 with a step (mclmc step=0.1), and riem-la and lin-riem-la with a setting, as in riem-la virial"
             )),
             None => Ok(()),
         }

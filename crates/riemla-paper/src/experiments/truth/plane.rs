@@ -35,7 +35,7 @@ impl Plane {
     /// Whether a method can draw here: the Fisher metric, held-out rows and linearisations belong to networks.
     pub fn takes(entry: Entry) -> bool {
         match (entry.method, entry.setting) {
-            (MethodName::La, _) => true,
+            (MethodName::La | MethodName::Mclmc, _) => true,
             (MethodName::RiemLa, Some(setting)) => {
                 !setting.is_preset()
                     && setting.metric() != MetricChoice::Fisher

@@ -9,7 +9,7 @@ use super::super::results::mean_and_error;
 use super::super::{Experiment, MethodName, Result};
 use super::against::TruthNumbers;
 use super::chains::ChainSummary;
-use super::figures;
+use super::{figures, polish};
 use riemla_workflow::report::{Section, Table, decimals};
 use riemla_workflow::setting::Entry;
 
@@ -121,7 +121,8 @@ pub fn sections(out: &Path, experiment: &Experiment, records: &[RunRecord]) -> R
     }
     let mut chains = Section::new("The chains", CHAINS);
     chains.table(chain_table(lines));
-    Ok(vec![closest, planes, numbers, chains])
+    let polished = polish::section(lines);
+    Ok([closest].into_iter().chain(polished).chain([planes, numbers, chains]).collect())
 }
 
 const CHAINS: &str = "\

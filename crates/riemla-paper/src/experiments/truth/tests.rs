@@ -78,10 +78,20 @@ fn rules_are_met_on_planes_or_it_is_said_that_they_are_not() {
     assert!(at.is_some_and(|ratio| ratio.ln().abs() < 0.2), "{found:?}");
     assert_eq!(virial.draws.len(), 60);
     let given = drawn(&plane, "riem-la a=1", 60);
+    let given_gradients = given.gradients();
     assert_eq!((given.strength, given.found), (Some(1.0), None));
+    // Polish begins at the same draws, and its gradients count.
+    let polished = drawn(&plane, "riem-la a=1 polish=40", 60);
+    assert!(polished.polish.is_some() && polished.search_gradients() > 0);
+    assert!(
+        polished.gradients() > given_gradients + 60 * 20,
+        "{given_gradients} and {}",
+        polished.gradients()
+    );
     // Methods without a place here.
     let takes = |name: &str| Plane::takes(name.parse().expect("a method"));
-    assert!(takes("la") && takes("riem-la a=1") && takes("riem-la preconditioned typical"));
+    assert!(takes("la") && takes("riem-la a=1") && takes("riem-la preconditioned typical polish=9"));
+    assert!(takes("mclmc step=0.1") && takes("la polish=10"));
     for name in ["lin-la", "riem-la fisher", "riem-la held-out", "lin-riem-la virial", "swag", "ensemble"] {
         assert!(!takes(name), "{name}");
     }
@@ -95,18 +105,21 @@ fn chains_converge_on_a_logistic_regression_and_say_when_they_are_too_short() {
     let problem = &experiment.problems[0];
     let rows = rows(problem, &data_of(problem, &DataDirs::new(None)).expect("data"), 3).expect("rows");
     let fit = fit::fit(out.path(), problem, &rows, (3, PriorName::Given), &GO, &Silent).expect("a fit");
-    let laplace = fit.laplace(problem, &rows, PriorName::Given).expect("an approximation");
     let ready = Ready { experiment: &experiment, problem, strange: Vec::new() };
-    let target = Fitted::new(&ready, &rows, &fit, laplace);
+    let target = Fitted::new(&ready, &rows, &fit, PriorName::Given).expect("an approximation");
     let set = set_directory(out.path(), &key("nuts"));
     let summary = |warmup, draws| {
         let plan = ChainPlan { chains: 4, warmup, draws };
-        let drawn = chains::run(&target, &plan, &wanted(&target, &set, 2)).expect("chains");
+        let drawn = chains::run(&target, &plan, None, &wanted(&target, &set, 2)).expect("chains");
         assert!(drawn.draws.len() == 4 * draws && drawn.gradients() > 4 * draws);
         drawn.chains.expect("a summary")
     };
     assert!(summary(500, 500).converged, "{:?}", summary(500, 500));
     assert!(!summary(50, 20).converged);
+    // The rival that is not corrected has a summary, too.
+    let plan = ChainPlan { chains: 4, warmup: 200, draws: 200 };
+    let drawn = chains::run(&target, &plan, Some(0.2), &wanted(&target, &set, 2)).expect("chains");
+    assert!(drawn.draws.len() == 800 && drawn.chains.is_some_and(|chains| chains.gradients > 800));
 }
 
 fn request(out: &Path, experiment: Experiment) -> Request {

@@ -17,7 +17,7 @@ use riemla::score::Bootstrap;
 
 use super::error::{Result, WorkflowError};
 use super::input::DataFiles;
-use crate::scores::{ScoreKind, Scorer, kinds};
+use crate::scores::{ScoreKind, Scorer, kind_of, kinds};
 use crate::watch::Watch;
 
 pub use place::Place;
@@ -157,7 +157,7 @@ fn scores([a, b]: &[Loaded; 2], test: &[Dataset; 2], bootstrap: &Bootstrap) -> R
         let difference = scorer.difference(kind, (&first, &second), &targets, bootstrap)?;
         Ok(ScorePair { kind: *kind, values, difference })
     };
-    kinds(&targets).iter().map(pair).collect()
+    kinds(kind_of(&first)).iter().map(pair).collect()
 }
 
 /// What the reader should know.

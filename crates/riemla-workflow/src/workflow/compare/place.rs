@@ -6,7 +6,7 @@ use riemla_files::posterior::POSTERIOR_FILE;
 
 use crate::workflow::draws::choose;
 use crate::workflow::error::{Result, WorkflowError};
-use crate::workflow::sample::SAMPLES_DIRECTORY;
+use crate::workflow::sample::{SAMPLES_DIRECTORY, refuse_members};
 
 /// A set of draws in a posterior directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,11 +36,11 @@ impl Place {
                 )))
             }
             (Some(posterior), Some(set)) => Ok(Self { posterior: posterior.into(), set }),
-            _ => Err(WorkflowError::NotA {
+            _ => refuse_members(path).and(Err(WorkflowError::NotA {
                 path: path.into(),
                 expected: "posterior directory or set of draws in one",
                 remedy: "give posterior/ or posterior/samples/NAME; `riemla sample posterior/` creates sets",
-            }),
+            })),
         }
     }
 }

@@ -136,21 +136,23 @@ impl Loaded {
     }
 
     fn spread(&self, inputs: &[f64]) -> Result<Spread> {
-        let Predictor { model, scale, .. } = &self.predictor;
+        let Predictor { model, scales, .. } = &self.predictor;
         let (mut outputs, mut probabilities) = (Vec::new(), Vec::new());
         for rows in inputs.chunks((ROWS * model.input_len()).max(1)) {
             let piece = model.spread(&self.thetas(), rows)?;
             outputs.extend(piece.outputs);
             probabilities.extend(piece.probabilities.unwrap_or_default());
         }
-        let unit = scale.map_or(1.0, |scale| scale.std);
+        // Outputs that are no targets, such as logarithms of variances, have no unit.
+        let unit = |k: usize| scales.get(k % model.output_len()).map_or(1.0, |scale| scale.std);
+        outputs.iter_mut().enumerate().for_each(|(k, deviation)| *deviation *= unit(k));
         let probabilities = (!probabilities.is_empty()).then(|| mean(&probabilities));
-        Ok(Spread { outputs: unit * mean(&outputs), probabilities })
+        Ok(Spread { outputs: mean(&outputs), probabilities })
     }
 
     /// The prediction for data, and its targets, both in the units of the data.
     pub fn predict(&self, data: &Dataset) -> Result<(Prediction, Targets)> {
-        let targets = decoded_targets(data.targets(), self.predictor.scale);
+        let targets = decoded_targets(data.targets(), &self.predictor.scales);
         Ok((self.predictor.predict(data.inputs())?, targets))
     }
 }

@@ -52,7 +52,10 @@ impl OodResult {
 pub(super) fn doubts(prediction: &Prediction) -> Vec<f64> {
     match prediction {
         Prediction::Classes(p) => p.entropy.clone(),
-        Prediction::Values(p) => p.variance().iter().map(|variance| variance.sqrt()).collect(),
+        Prediction::Values(p) | Prediction::Counts(p) => {
+            p.variance().iter().map(|variance| variance.sqrt()).collect()
+        }
+        Prediction::Labels(p) => p.entropy.chunks_exact(p.labels).map(|row| row.iter().sum()).collect(),
     }
 }
 

@@ -1,7 +1,6 @@
 //! The evaluation as a page.
 
-use riemla::data::Targets;
-use riemla::objective::{Likelihood, PriorPrecision};
+use riemla::objective::{Likelihood, PriorPrecision, TargetKind};
 use riemla::score::Interval;
 
 use super::figures;
@@ -35,7 +34,7 @@ fn summary(evaluation: &Evaluation) -> String {
     let score = |method: &&MethodResult| method.scores[1].estimate;
     let best = evaluation.methods.iter().min_by(|a, b| score(a).total_cmp(&score(b)));
     let (Some(best), Some(map)) = (best, evaluation.methods.first()) else { return String::new() };
-    let (name, rows) = (proper(&evaluation.targets).name, evaluation.targets.len());
+    let (name, rows) = (proper(evaluation.kind()).name, evaluation.targets.len());
     let compared = match &best.gain {
         None => "the trained weights alone (map); no other method improves on them here".to_string(),
         Some(gain) => format!(
@@ -90,7 +89,7 @@ fn recognised(evaluation: &Evaluation, which: usize) -> Option<String> {
 }
 
 fn scores(evaluation: &Evaluation) -> Section {
-    let meanings = kinds(&evaluation.targets).iter().map(|kind| format!("{}: {}", kind.name, kind.meaning));
+    let meanings = kinds(evaluation.kind()).iter().map(|kind| format!("{}: {}", kind.name, kind.meaning));
     let percent = 100.0 * evaluation.bootstrap.level;
     let intro = format!(
         "± is half the {percent:.0} % bootstrap interval over the test rows. All methods are scored on the \
@@ -99,18 +98,38 @@ fn scores(evaluation: &Evaluation) -> Section {
         meanings.collect::<Vec<_>>().join("; ")
     );
     let mut columns = vec![Column::new("draws")];
-    columns.extend(kinds(&evaluation.targets).iter().map(|kind| Column::new(kind.name).better(kind.better)));
-    columns.push(Column::new(format!("{} − map's", proper(&evaluation.targets).name)).better(Better::Lower));
+    columns.extend(kinds(evaluation.kind()).iter().map(|kind| Column::new(kind.name).better(kind.better)));
+    columns.push(Column::new(format!("{} − map's", proper(evaluation.kind()).name)).better(Better::Lower));
     let mut table = Table::new("method", columns).caption(format!("Scores on {}.", evaluation.data));
     for method in &evaluation.methods {
         let mut cells = vec![Cell::Text(method.draws.to_string())];
         cells.extend(method.scores.iter().chain(&method.gain).map(estimate));
-        cells.resize(kinds(&evaluation.targets).len() + 2, Cell::Empty);
+        cells.resize(kinds(evaluation.kind()).len() + 2, Cell::Empty);
         table.row(&method.name, cells).method(method.method);
     }
     let mut section = Section::new("Scores", intro);
     section.table(table);
+    per_target(evaluation).into_iter().for_each(|table| {
+        section.table(table);
+    });
     section
+}
+
+/// The scores of each of several targets: one table each.
+fn per_target(evaluation: &Evaluation) -> Vec<Table> {
+    let several = evaluation.methods.iter().any(|method| !method.per_target.is_empty());
+    let names = if several { evaluation.target_names() } else { Vec::new() };
+    let table = |(k, name): (usize, &String)| {
+        let columns = kinds(evaluation.kind()).iter().map(|kind| Column::new(kind.name).better(kind.better));
+        let caption = format!("Scores of {name} alone.");
+        let mut table = Table::new("method", columns).caption(caption);
+        for method in &evaluation.methods {
+            let scores = method.per_target.get(k).into_iter().flatten();
+            table.row(&method.name, scores.map(|(_, value)| Cell::from(*value))).method(method.method);
+        }
+        table
+    };
+    names.iter().enumerate().map(table).collect()
 }
 
 fn estimate(interval: &Interval) -> Cell {
@@ -118,17 +137,25 @@ fn estimate(interval: &Interval) -> Cell {
 }
 
 fn calibration(evaluation: &Evaluation) -> Result<Section> {
-    let intro = match &evaluation.targets {
-        Targets::Classes(_) => {
+    let intro = match evaluation.kind() {
+        TargetKind::Classes => {
             "Of all predictions made with 80 % confidence, 80 % should be correct. Bars below the diagonal \
              are overconfident."
         }
-        Targets::Values { .. } => "Of all 80 % intervals, 80 % should contain the true value.",
+        TargetKind::Labels => {
+            "Of all labels predicted with 80 % confidence, 80 % should be correct. Bars below the diagonal are \
+             overconfident. All labels are counted together."
+        }
+        TargetKind::Values => "Of all 80 % intervals, 80 % should contain the true value.",
+        TargetKind::Counts => {
+            "Of all 80 % intervals, at least 80 % should contain the true count; more where counts are small, since \
+             intervals end at whole numbers."
+        }
     };
     let mut section = Section::new("Calibration", intro);
     section.grid(figures::reliability(evaluation)?);
-    let of_values = [figures::coverage_chart(evaluation), figures::predicted(evaluation)];
-    of_values.into_iter().flatten().for_each(|(svg, caption)| {
+    let of_values = figures::coverage_chart(evaluation).into_iter().chain(figures::predicted(evaluation));
+    of_values.for_each(|(svg, caption)| {
         section.figure(svg, caption);
     });
     Ok(section)
@@ -175,7 +202,7 @@ fn ood_table(evaluation: &Evaluation) -> Table {
 
 /// What is gained by withholding predictions, and what conformal sets promise and hold.
 fn selective(evaluation: &Evaluation) -> Section {
-    let classes = matches!(evaluation.targets, Targets::Classes(_));
+    let classes = evaluation.kind() == TargetKind::Classes;
     let mut section = Section::new(
         "Answering only when sure",
         "Rows are answered in the order of the confidence in them, the surest first. A method that knows what it does \
@@ -268,6 +295,10 @@ fn settings(evaluation: &Evaluation) -> Section {
     let bootstrap = &evaluation.bootstrap;
     let noise = match evaluation.likelihood {
         Likelihood::Gaussian { sigma_noise } => format!("{sigma_noise:.4}"),
+        Likelihood::GaussianPerOutput { sigma_noise } => {
+            sigma_noise.sigmas().iter().map(|sigma| format!("{sigma:.4}")).collect::<Vec<_>>().join(", ")
+        }
+        Likelihood::Heteroscedastic => "an output of the network".into(),
         _ => "none".into(),
     };
     let mut section = Section::new("Settings", "");

@@ -1,7 +1,9 @@
 //! What an evaluation found, as data.
 
+use std::collections::BTreeMap;
+
 use riemla::data::Targets;
-use riemla::objective::{Likelihood, PriorPrecision};
+use riemla::objective::{Likelihood, PriorPrecision, TargetKind};
 use riemla::predict::{Prediction, Temperature};
 use riemla::score::{Bootstrap, Interval};
 use riemla_files::Model;
@@ -12,6 +14,7 @@ use super::selective::Selective;
 use crate::method::MethodName;
 use crate::report::aligned;
 use crate::scores::kinds;
+use crate::workflow::predict::target_names;
 use crate::workflow::set_summary::SetSummary;
 
 /// One way to predict and its scores.
@@ -25,6 +28,8 @@ pub struct MethodResult {
     pub draws: usize,
     /// Scores in the order of [`kinds`].
     pub scores: Vec<Interval>,
+    /// All scores of each of several targets, without intervals; empty for a single one.
+    pub per_target: Vec<Vec<(&'static str, f64)>>,
     /// NLL (or NLPD) less that of the trained weights, on the same resamples.
     pub gain: Option<Interval>,
     /// The predictions.
@@ -35,6 +40,18 @@ pub struct MethodResult {
     pub selective: Selective,
     /// What was found out about its draws.
     pub summary: Option<SetSummary>,
+}
+
+/// What a user of draws should know if they predict worse than the trained weights alone.
+pub(super) fn loss_to_map(name: &str, score: &str, gain: Interval) -> Option<String> {
+    (gain.low > 0.0).then(|| {
+        format!(
+            "{name} predicts worse than the trained weights alone on these rows: {score} higher by {:.3} ({:.3} to \
+             {:.3}). Predict with --method map or map-temperature; or fit again at a minimum under the prior of the \
+             largest marginal likelihood (riemla train)",
+            gain.estimate, gain.low, gain.high
+        )
+    })
 }
 
 /// All that an evaluation found.
@@ -63,18 +80,36 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
+    /// The kind of its targets.
+    pub(super) fn kind(&self) -> TargetKind {
+        self.likelihood.kind()
+    }
+
+    /// Names of the targets: those of their columns, or numbers.
+    pub(super) fn target_names(&self) -> Vec<String> {
+        let Targets::Values { outputs, .. } = &self.targets else { return Vec::new() };
+        target_names(&self.model, *outputs)
+    }
+
     /// Scores, intervals and settings.
     pub fn to_json(&self) -> Value {
         let method = |method: &MethodResult| {
-            let scores: serde_json::Map<String, Value> = kinds(&self.targets)
+            let scores: serde_json::Map<String, Value> = kinds(self.kind())
                 .iter()
                 .zip(&method.scores)
                 .map(|(kind, interval)| (kind.name.to_string(), json!(interval)))
+                .collect();
+            let names = self.target_names();
+            let per_target: serde_json::Map<String, Value> = names
+                .into_iter()
+                .zip(&method.per_target)
+                .map(|(name, scores)| (name, json!(scores.iter().copied().collect::<BTreeMap<_, _>>())))
                 .collect();
             json!({
                 "method": method.name,
                 "draws": method.draws,
                 "scores": scores,
+                "per_target": per_target,
                 "gain_over_map": method.gain,
                 "ood": method.ood,
                 "selective": method.selective,
@@ -100,7 +135,7 @@ impl Evaluation {
     /// The scores as a table for a terminal.
     pub fn table(&self) -> String {
         let mut head = vec!["method".to_string()];
-        head.extend(kinds(&self.targets).iter().map(|kind| kind.name.to_string()));
+        head.extend(kinds(self.kind()).iter().map(|kind| kind.name.to_string()));
         let others = self.methods.first().map_or(&[][..], |method| &method.ood);
         head.extend(others.iter().map(|other| format!("auroc {}", short(&other.name))));
         let mut rows = vec![head];
@@ -125,4 +160,24 @@ fn in_words(interval: &Interval) -> String {
 /// The last part of a path.
 pub(super) fn short(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_that_lose_to_the_trained_weights_are_named_and_others_are_not() {
+        let note = |low: f64| {
+            let (estimate, high) = (0.12, 0.15);
+            let gain = Interval { estimate, low, high, standard_error: 0.01, level: 0.95, undefined: 0 };
+            loss_to_map("riem-la", "nll", gain)
+        };
+        let worse = note(0.1).expect("a note");
+        assert!(
+            worse.starts_with("riem-la predicts worse") && worse.contains("nll higher by 0.120"),
+            "{worse}"
+        );
+        assert_eq!(note(-0.01), None);
+    }
 }

@@ -9,7 +9,7 @@ use super::Source;
 use crate::scores::{Doubts, losses};
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::guarantees::{Guarantees, Wanted};
-use crate::workflow::predictor::Predictor;
+use crate::workflow::members::Together;
 
 /// What one method gains by knowing what it does not know.
 #[derive(Debug, Clone, Serialize)]
@@ -56,7 +56,7 @@ impl Selective {
         notes: &mut Vec<String>,
     ) -> Result<Self> {
         let losses = losses(prediction, targets)?;
-        let doubts = row_doubts(prediction)?;
+        let doubts = Doubts::of(prediction)?.confidence;
         let guarantees = match source {
             Source::Weights(predictor) => possible(predictor, held_out, wanted, notes)?,
             Source::Constant { .. } => Guarantees::default(),
@@ -88,7 +88,7 @@ impl Selective {
 
 /// What the held-out rows can promise; what they cannot is a note, and the other methods are evaluated all the same.
 fn possible(
-    predictor: &Predictor,
+    predictor: &Together,
     held_out: Option<&Dataset>,
     wanted: Wanted,
     notes: &mut Vec<String>,
@@ -105,11 +105,4 @@ fn possible(
         }
     }
     Ok(found)
-}
-
-/// One number per row: the lack of confidence, or the variance summed over outputs.
-fn row_doubts(prediction: &Prediction) -> riemla::Result<Vec<f64>> {
-    let doubts = Doubts::of(prediction)?.confidence;
-    let width = prediction.values().map_or(1, |values| values.outputs);
-    Ok(doubts.chunks_exact(width).map(|row| row.iter().sum()).collect())
 }

@@ -1,7 +1,8 @@
 //! Predictions as named columns.
 
-use riemla::predict::Prediction;
-use riemla::score::{max_probabilities, normal_quantile, top_class};
+use riemla::predict::{LabelPrediction, Prediction, RegressionPrediction};
+use riemla::score::{count_interval, max_probabilities, normal_quantile, top_class};
+use riemla_files::encoding::Target;
 use riemla_files::table::Values;
 use riemla_files::{Model, Table};
 
@@ -25,7 +26,9 @@ impl Column {
 pub(super) fn columns(prediction: &Prediction, model: &Model, config: &PredictConfig) -> Result<Vec<Column>> {
     let mut columns = match prediction {
         Prediction::Classes(_) => class_columns(prediction, model)?,
-        Prediction::Values(_) => value_columns(prediction, config.level),
+        Prediction::Values(p) => value_columns(p, model, normal_bounds(p, config.level)),
+        Prediction::Counts(p) => value_columns(p, model, count_bounds(p, config.level)),
+        Prediction::Labels(p) => label_columns(p, model),
     };
     columns.extend(promised(prediction, model, &config.guarantees)?);
     Ok(columns)
@@ -49,15 +52,16 @@ fn promised(prediction: &Prediction, model: &Model, guarantees: &Guarantees) -> 
             columns.push(Column { name: "set".into(), values: texts });
             columns.push(Column::numbers("set_size", sets.iter().map(|set| set.len() as f64).collect()));
         }
-        Prediction::Values(p) => {
-            let bounds: Vec<(f64, f64)> = p
-                .mean
-                .iter()
-                .zip(p.variance())
-                .map(|(mean, variance)| conformal.interval(*mean, variance))
-                .collect();
-            for k in 0..p.outputs {
-                let suffix = if p.outputs > 1 { format!("_{k}") } else { String::new() };
+        Prediction::Labels(_) => {}
+        Prediction::Values(p) | Prediction::Counts(p) => {
+            // A count is not below 0.
+            let least = if matches!(prediction, Prediction::Counts(_)) { 0.0 } else { f64::NEG_INFINITY };
+            let interval = |(mean, variance): (&f64, f64)| {
+                let (low, high) = conformal.interval(*mean, variance);
+                (low.max(least), high)
+            };
+            let bounds: Vec<(f64, f64)> = p.mean.iter().zip(p.variance()).map(interval).collect();
+            for (k, suffix) in suffixes(model, p.outputs).into_iter().enumerate() {
                 let of = || bounds.iter().skip(k).step_by(p.outputs);
                 columns.push(Column::numbers(
                     format!("conformal_lower{suffix}"),
@@ -93,24 +97,32 @@ fn class_columns(prediction: &Prediction, model: &Model) -> Result<Vec<Column>> 
     Ok(columns)
 }
 
-/// Mean, standard deviation and interval of each output.
-fn value_columns(prediction: &Prediction, level: f64) -> Vec<Column> {
-    let Some(p) = prediction.values() else { return Vec::new() };
+/// The central intervals of normal distributions.
+fn normal_bounds(p: &RegressionPrediction, level: f64) -> Vec<(f64, f64)> {
     let z = normal_quantile(0.5 + 0.5 * level);
+    let bounds = |(mean, variance): (&f64, f64)| (mean - z * variance.sqrt(), mean + z * variance.sqrt());
+    p.mean.iter().zip(p.variance()).map(bounds).collect()
+}
+
+/// The central intervals of counts: whole numbers.
+fn count_bounds(p: &RegressionPrediction, level: f64) -> Vec<(f64, f64)> {
+    let rates = p.mean.iter().zip(&p.epistemic_variance);
+    rates.map(|(rate, variance)| count_interval(level, *rate, *variance)).collect()
+}
+
+/// Mean (of counts the rate), standard deviation and interval of each target.
+fn value_columns(p: &RegressionPrediction, model: &Model, bounds: Vec<(f64, f64)>) -> Vec<Column> {
     let variance = p.variance();
+    let (lower, upper): (Vec<f64>, Vec<f64>) = bounds.into_iter().unzip();
     let mut columns = Vec::new();
-    for k in 0..p.outputs {
-        let suffix = if p.outputs > 1 { format!("_{k}") } else { String::new() };
+    for (k, suffix) in suffixes(model, p.outputs).into_iter().enumerate() {
         let of = |values: &[f64]| values.iter().skip(k).step_by(p.outputs).copied().collect::<Vec<f64>>();
         let roots = |values: Vec<f64>| values.iter().map(|v| v.sqrt()).collect::<Vec<f64>>();
-        let (mean, std) = (of(&p.mean), roots(of(&variance)));
-        let bound = |sign: f64| mean.iter().zip(&std).map(|(m, s)| m + sign * z * s).collect::<Vec<f64>>();
-        let (lower, upper) = (bound(-1.0), bound(1.0));
         for (name, values) in [
-            ("mean", mean),
-            ("std", std),
-            ("lower", lower),
-            ("upper", upper),
+            ("mean", of(&p.mean)),
+            ("std", roots(of(&variance))),
+            ("lower", of(&lower)),
+            ("upper", of(&upper)),
             ("epistemic_std", roots(of(&p.epistemic_variance))),
             ("aleatoric_std", roots(of(&p.aleatoric_variance))),
         ] {
@@ -118,6 +130,51 @@ fn value_columns(prediction: &Prediction, level: f64) -> Vec<Column> {
         }
     }
     columns
+}
+
+/// The probability of every label, its value, and why unsure of it.
+fn label_columns(p: &LabelPrediction, model: &Model) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for (k, name) in target_names(model, p.labels).into_iter().enumerate() {
+        let of = |values: &[f64]| values.iter().skip(k).step_by(p.labels).copied().collect::<Vec<f64>>();
+        let probabilities = of(&p.probabilities);
+        let [no, yes] = label_values(model, k);
+        let value = |p: &f64| if *p > 0.5 { yes.clone() } else { no.clone() };
+        let values = Values::Strings(probabilities.iter().map(value).collect());
+        columns.push(Column { name: format!("prediction_{name}"), values });
+        columns.push(Column::numbers(format!("p_{name}"), probabilities));
+        columns.push(Column::numbers(format!("entropy_{name}"), of(&p.entropy)));
+        for (part, values) in [("aleatoric", &p.aleatoric), ("epistemic", &p.epistemic)] {
+            let column = |values: &Vec<f64>| Column::numbers(format!("{part}_{name}"), of(values));
+            columns.extend(values.as_ref().map(column));
+        }
+    }
+    columns
+}
+
+/// What a label is called where it is 0, and where it is 1.
+fn label_values(model: &Model, k: usize) -> [String; 2] {
+    match model.encoding.as_ref().map(|encoding| &encoding.target) {
+        Some(Target::Labels { columns }) => [columns[k].no.clone(), columns[k].yes.clone()],
+        _ => ["0".into(), "1".into()],
+    }
+}
+
+/// Names of several targets: those of their columns, or numbers.
+pub fn target_names(model: &Model, targets: usize) -> Vec<String> {
+    let known = model.encoding.as_ref().map(|encoding| encoding.target_columns());
+    match known.filter(|known| known.len() == targets) {
+        Some(known) => known.into_iter().map(str::to_string).collect(),
+        None => (0..targets).map(|k| k.to_string()).collect(),
+    }
+}
+
+/// What is added to the names of columns to tell targets apart; nothing for a single one.
+fn suffixes(model: &Model, targets: usize) -> Vec<String> {
+    match targets {
+        1 => vec![String::new()],
+        _ => target_names(model, targets).into_iter().map(|name| format!("_{name}")).collect(),
+    }
 }
 
 /// Names of the classes; numbers if the model has none.

@@ -13,10 +13,10 @@ use riemla_files::{CsvReader, Format, Model, OutputFile, Table};
 use super::error::{Result, WorkflowError};
 use super::guarantees::Guarantees;
 use super::input::DataFiles;
-use super::predictor::Predictor;
+use super::members::Together;
 use crate::watch::Watch;
 
-pub use columns::class_names;
+pub use columns::{class_names, target_names};
 pub use writer::OutputFormat;
 
 use columns::{columns as predicted, kept};
@@ -51,7 +51,7 @@ pub struct Predicted {
 
 /// Writes a table with a line of predictions per row of the data.
 pub fn predict(
-    predictor: &Predictor,
+    predictor: &Together,
     model: &Model,
     config: &PredictConfig,
     out: &mut dyn Write,
@@ -100,7 +100,7 @@ pub fn predict(
 /// What becomes of a chunk of rows.
 struct Run<'a> {
     writer: Writer<'a>,
-    predictor: &'a Predictor,
+    predictor: &'a Together,
     model: &'a Model,
     config: &'a PredictConfig,
     rows: usize,
@@ -112,7 +112,7 @@ impl Run<'_> {
         let mut columns = table.map_or(Ok(Vec::new()), |table| kept(table, &self.config.keep))?;
         let prediction = self.predictor.predict(inputs)?;
         columns.extend(predicted(&prediction, self.model, self.config)?);
-        let rows = inputs.len() / self.predictor.model.input_len().max(1);
+        let rows = inputs.len() / self.predictor.input_len().max(1);
         self.writer.write(&columns, rows)?;
         self.rows += rows;
         Ok(())
@@ -126,7 +126,7 @@ impl Run<'_> {
 
 /// Writes predictions to a file in one step: the old one stays until the new one is complete.
 pub fn predict_to_file(
-    predictor: &Predictor,
+    predictor: &Together,
     model: &Model,
     config: &PredictConfig,
     output: &OutputFile,

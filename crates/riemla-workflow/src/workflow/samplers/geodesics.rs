@@ -8,13 +8,14 @@ use riemla::Control;
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::posterior::{
-    Calibration, Draw, NetworkOutputs, Outputs as _, Posterior, PosteriorConfig, SampleSet, SearchStatus,
-    Strength,
+    BatchSize, Calibration, Draw, NetworkOutputs, Outputs as _, PolishFound, Posterior, PosteriorConfig,
+    SampleSet, SearchStatus, Strength,
 };
-use riemla_files::ours::STRENGTH_FILE;
+use riemla_files::ours::{POLISH_FILE, STRENGTH_FILE};
 use riemla_files::{RunConfig, SavedPosterior, Shard, TrainingData};
 
 use super::{Finished, Keeper, Made, Sampler};
+use crate::polish::settle_polish;
 use crate::strength::{FoundStrength, SettleControl, Settled, kept_trials, settle};
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
@@ -34,6 +35,7 @@ struct Drawn {
     posterior: Posterior,
     rule: Strength,
     found: Option<FoundStrength>,
+    polish: Option<PolishFound>,
     set: SampleSet,
     seconds: f64,
 }
@@ -77,7 +79,8 @@ impl Geodesics {
         let place = keeper.place().map(|(set, run)| (set.join(STRENGTH_FILE), run));
         let place = place.as_ref().map(|(file, run)| (file.as_path(), run));
         if let (Some(shard), Some((file, _))) = (keeper.shard.filter(|shard| !shard.is_first()), place) {
-            self.wait_for_strength(shard, file, keeper)?;
+            let rule = self.settings.method.is_riemannian() && self.settings.strength.fixed().is_none();
+            wait_for(rule, "strength of the metric", "--strength", (shard, file), keeper)?;
         }
         let control =
             SettleControl { stop: keeper.halt, watch: keeper.watch, draws: keeper.missing().len() as u64 };
@@ -101,32 +104,73 @@ impl Geodesics {
 }
 
 impl Geodesics {
-    /// All shards use one strength: the first finds it, the others wait for its file.
-    fn wait_for_strength(&self, shard: Shard, file: &Path, keeper: &Keeper<'_>) -> Result<()> {
-        let rule = self.settings.method.is_riemannian() && self.settings.strength.fixed().is_none();
-        if !rule || file.is_file() {
+    /// The size of a batch, where it was not given.
+    fn note_batch(&self, keeper: &Keeper<'_>) -> Result<()> {
+        if self.settings.batch.is_none_or(|plan| plan.size != BatchSize::Auto) {
             return Ok(());
         }
-        keeper
-            .watch
-            .note(&format!("shard {shard} waits for the strength of the metric, which shard 1 finds"));
-        let begun = Instant::now();
-        while !file.is_file() {
-            if keeper.halted() {
-                return Err(WorkflowError::Interrupted);
-            }
-            if begun.elapsed() > LONGEST_WAIT {
-                return Err(WorkflowError::unfit(format!(
-                    "shard {shard} has waited {} hours for {}: start shard 1, which finds the strength of the metric, or \
-                     give a number with --strength",
-                    LONGEST_WAIT.as_secs() / 3600,
-                    file.display()
-                )));
-            }
-            std::thread::sleep(Duration::from_millis(100));
+        keeper.watch.begin("choosing the rows of batches", 0);
+        if let (Some(rows), Some(all)) = (self.posterior.batch_rows()?, self.posterior.model().rows()) {
+            keeper.watch.note(&format!("rows per batch: {rows} of {all}"));
         }
         Ok(())
     }
+}
+
+/// Step size and length of the chains, found once per set, then kept in a file.
+fn settled_polish(
+    posterior: Posterior,
+    seed: u64,
+    keeper: &Keeper<'_>,
+) -> Result<(Posterior, Option<PolishFound>)> {
+    if posterior.config().polish.is_none() {
+        return Ok((posterior, None));
+    }
+    keeper.watch.begin("choosing the step size of the polish", 0);
+    let place = keeper.place().map(|(set, run)| (set.join(POLISH_FILE), run));
+    let place = place.as_ref().map(|(file, run)| (file.as_path(), run));
+    if let (Some(shard), Some((file, _))) = (keeper.shard.filter(|shard| !shard.is_first()), place) {
+        wait_for(true, "step size of the polish", "--polish", (shard, file), keeper)?;
+    }
+    let control = SettleControl { stop: keeper.halt, watch: keeper.watch, draws: 0 };
+    let settled = match settle_polish(posterior, seed, place, control) {
+        Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => return Err(WorkflowError::Interrupted),
+        settled => settled?,
+    };
+    if let Some(found) = &settled.1 {
+        keeper.watch.note(&format!("polish: {} gradients at step size {:.4}", found.gradients, found.step));
+    }
+    Ok(settled)
+}
+
+/// What all shards share is found by the first; the others wait for its file.
+fn wait_for(
+    needed: bool,
+    what: &str,
+    option: &str,
+    (shard, file): (Shard, &Path),
+    keeper: &Keeper<'_>,
+) -> Result<()> {
+    if !needed || file.is_file() {
+        return Ok(());
+    }
+    keeper.watch.note(&format!("shard {shard} waits for the {what}, which shard 1 finds"));
+    let begun = Instant::now();
+    while !file.is_file() {
+        if keeper.halted() {
+            return Err(WorkflowError::Interrupted);
+        }
+        if begun.elapsed() > LONGEST_WAIT {
+            return Err(WorkflowError::unfit(format!(
+                "shard {shard} has waited {} hours for {}: start shard 1, which finds the {what}, or give a number \
+                 with {option}",
+                LONGEST_WAIT.as_secs() / 3600,
+                file.display()
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
 }
 
 /// Longer than any search that is worth waiting for.
@@ -156,8 +200,10 @@ impl Sampler for Geodesics {
     }
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
+        self.note_batch(keeper)?;
         let (seed, name, rule) = (self.seed, self.name.clone(), self.settings.strength);
         let Settled { posterior, found } = self.settled(keeper)?;
+        let (posterior, polish) = settled_polish(posterior, seed, keeper)?;
         let missing = keeper.missing();
         keeper.watch.begin(&format!("drawing from {name}"), missing.len() as u64);
         let progress = |draw: &Draw| {
@@ -173,13 +219,14 @@ impl Sampler for Geodesics {
                 failed: elsewhere.take(posterior.config(), &missing, keeper.halt, &progress)?,
                 stopped: keeper.halted(),
                 calibration: None,
+                polish: None,
             },
             None => {
                 let control = Control::default().observing(&progress).stopping(keeper.halt);
                 posterior.sample_indices(seed, &missing, control)?
             }
         };
-        Ok(Box::new(Drawn { posterior, rule, found, set, seconds: begun.elapsed().as_secs_f64() }))
+        Ok(Box::new(Drawn { posterior, rule, found, polish, set, seconds: begun.elapsed().as_secs_f64() }))
     }
 }
 
@@ -194,6 +241,7 @@ impl Finished for Drawn {
         Made {
             strength: self.posterior.config().fixed_strength(),
             found: self.found.clone(),
+            polish: self.polish.clone(),
             seconds_per_draw: (new > 0).then(|| self.seconds * threads / new as f64),
         }
     }
@@ -207,7 +255,8 @@ impl Finished for Drawn {
             counters: found.counters,
         });
         let calibration = calibration.map(Arc::new);
-        let set = SampleSet { draws: draws.to_vec(), calibration, ..self.set.clone() };
+        let polish = self.polish.clone().map(Arc::new);
+        let set = SampleSet { draws: draws.to_vec(), calibration, polish, ..self.set.clone() };
         Diagnosis::of_geodesics(&self.posterior, &set)
     }
 }

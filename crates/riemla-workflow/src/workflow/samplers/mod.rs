@@ -13,7 +13,7 @@ mod swag;
 
 use std::path::Path;
 
-use riemla::posterior::Draw;
+use riemla::posterior::{Draw, PolishFound};
 use riemla::reference::Reference;
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
 
@@ -45,6 +45,8 @@ pub struct Made {
     pub strength: Option<f64>,
     /// How it was found, if by a rule.
     pub found: Option<FoundStrength>,
+    /// Step size and length of the chains that polished the draws, if they were.
+    pub polish: Option<PolishFound>,
     /// Mean seconds per new draw on its thread, without the search for the strength; none where that means nothing.
     pub seconds_per_draw: Option<f64>,
 }
@@ -85,6 +87,12 @@ pub(crate) fn sampler(
         RunConfig::Posterior(settings) => Box::new(Geodesics::new(posterior, settings, config)?),
         RunConfig::Reference(Reference::Nuts(settings)) => {
             Box::new(nuts::Sampling::new(posterior, *settings, config)?)
+        }
+        RunConfig::Reference(Reference::Mclmc(_)) => {
+            return Err(WorkflowError::unfit(
+                "mclmc is only compared with in `riemla reproduce truth`: its chains are not corrected, so that the draws \
+                 are biased; use nuts",
+            ));
         }
         RunConfig::Reference(Reference::Swag(settings)) => {
             Box::new(swag::Sampling::new(posterior, *settings, config)?)

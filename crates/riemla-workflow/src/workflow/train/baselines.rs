@@ -47,11 +47,12 @@ impl Run<'_> {
 
     /// The frequencies of the classes, or mean and deviation of the numbers, as predictions for all rows.
     fn constant_scores(&self) -> Result<Vec<PartScores>> {
-        let scale = self.prepared.encoding.as_ref().and_then(Encoding::target_scale);
+        let scales = self.prepared.encoding.as_ref().map_or(Vec::new(), Encoding::target_scales);
         let mut all = Vec::new();
         for (part, data) in self.parts() {
-            let prediction = decoded(constant(&self.prepared.data.train, self.outputs, data.len()), scale);
-            let targets = decoded_targets(data.targets(), scale);
+            let same = constant(&self.prepared.data.train, self.likelihood, self.outputs, data.len());
+            let prediction = decoded(same, &scales);
+            let targets = decoded_targets(data.targets(), &scales);
             let scores = Scorer::default().all(&prediction, &targets)?;
             all.push(PartScores { part, rows: data.len(), scores });
         }
@@ -62,7 +63,7 @@ impl Run<'_> {
 /// What the scores of the network say next to those of the simple models.
 pub(super) fn warnings(scores: &[PartScores], baselines: &[Baseline]) -> Vec<String> {
     let [train, validation] = scores else { return Vec::new() };
-    // The log loss is the second score of both kinds.
+    // The log loss is the second score of every kind.
     let log_loss = |part: &PartScores| part.scores.get(1).copied();
     let (Some((name, fitted)), Some((_, held_out))) = (log_loss(train), log_loss(validation)) else {
         return Vec::new();

@@ -16,11 +16,13 @@ use serde::Serialize;
 
 use super::error::Result;
 use super::input::{ColumnChoices, DataFiles};
+use crate::likelihood::LikelihoodName;
 use crate::watch::Watch;
 
 pub use baselines::Baseline;
 pub use candidates::{AUTO_HIDDEN, Tried};
 pub use prepare::Prepared;
+pub(super) use prepare::prepare;
 pub use search::SearchCost;
 
 /// What is asked of a training.
@@ -30,6 +32,8 @@ pub struct TrainConfig {
     pub data: DataFiles,
     /// Classes or numbers; by the look of the target if none.
     pub task: Option<Task>,
+    /// What the outputs mean, which settles the task; the usual one of the task if none.
+    pub likelihood: Option<LikelihoodName>,
     /// What is made of the columns.
     pub columns: ColumnChoices,
     /// The network.
@@ -79,6 +83,7 @@ impl TrainConfig {
         Self {
             data: DataFiles::new(data),
             task: None,
+            likelihood: None,
             columns: ColumnChoices::default(),
             network: NetworkChoice::Auto(Activation::Tanh),
             prior: PriorChoice::Optimize,
@@ -129,7 +134,7 @@ pub struct Trained {
 /// Weights, prior precision and noise are those of the largest evidence (see
 /// [`riemla::curvature::PriorSearch`]). Once `stop` is set training ends with the best until then; the notes say so.
 pub fn train(config: &TrainConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<Trained> {
-    train_on(config, prepare::prepare(config)?, stop, watch)
+    train_on(config, prepare(config)?, stop, watch)
 }
 
 /// The same with data that are at hand: the files of the settings are not read.

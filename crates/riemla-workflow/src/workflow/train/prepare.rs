@@ -5,8 +5,9 @@ use riemla_files::encoding::Tally;
 use riemla_files::{Encoding, EncodingOptions, HeldOut, Table, Task, TrainingData};
 
 use super::{ClassWeight, TrainConfig};
+use crate::likelihood::LikelihoodName;
 use crate::workflow::error::{Result, WorkflowError};
-use crate::workflow::input::looks_like_classes;
+use crate::workflow::input::{looks_like_classes, looks_like_label};
 
 /// Data made ready for training.
 #[derive(Debug, Clone)]
@@ -33,45 +34,56 @@ fn held_out_rows(config: &TrainConfig, rows: usize) -> Result<usize> {
 }
 
 /// Reads the files of a training, encodes them and holds rows out.
-pub(super) fn prepare(config: &TrainConfig) -> Result<Prepared> {
+pub(in crate::workflow) fn prepare(config: &TrainConfig) -> Result<Prepared> {
     if config.data.labels.is_some() {
         return prepare_arrays(config);
     }
     let table = config.data.table(&config.columns)?;
-    let target = target_column(&table, config.data.target.as_deref())?;
-    let classes = looks_like_classes(&table, &target)?;
-    let task = config.task.unwrap_or(if classes { Task::Classification } else { Task::Regression });
+    let weights = config.data.weights.as_deref();
+    let targets = table.target_columns(config.data.target.as_deref(), weights)?;
+    let task = match config.likelihood.map(LikelihoodName::task).or(config.task) {
+        Some(task) => task,
+        None => looks_like(&table, &targets)?,
+    };
     let held_out = held_out_rows(config, table.rows)?;
     let rows = HeldOut::trained_rows(table.rows, held_out, config.seed);
     let options = EncodingOptions {
-        target: Some(target),
+        target: Some(targets.join(",")),
+        weights: config.data.weights.clone(),
         standardize: config.standardize,
         rows,
         ..config.columns.options(task)
     };
     let (encoding, mut notes) = Encoding::fit(&table, &options)?;
     let mut tally = Tally::default();
-    let data = encoding.dataset(&table, &mut tally)?;
+    let data = encoding.training_dataset(&table, &mut tally)?;
     notes.extend(tally.notes());
     let (held_out, data) = split(data, held_out, config.seed);
     Ok(Prepared { encoding: Some(encoding), data, held_out, task, notes })
 }
 
-/// The named column, or the last one.
-fn target_column(table: &Table, named: Option<&str>) -> Result<String> {
-    match (named, table.columns.last()) {
-        (Some(name), _) => Ok(table.column(name)?.name.clone()),
-        (None, Some(last)) => Ok(last.name.clone()),
-        (None, None) => Err(WorkflowError::unfit(format!("{} has no columns", table.file))),
+/// What target columns look like. Counts look like classes or numbers: they must be asked for.
+fn looks_like(table: &Table, targets: &[String]) -> Result<Task> {
+    if let [target] = targets {
+        let classes = looks_like_classes(table, target)?;
+        return Ok(if classes { Task::Classification } else { Task::Regression });
     }
+    let labels = targets.iter().map(|target| looks_like_label(table, target)).collect::<Result<Vec<_>>>()?;
+    Ok(if labels.iter().all(|label| *label) { Task::Labels } else { Task::Regression })
 }
 
 /// Images and arrays as they are; labels from their own file.
 fn prepare_arrays(config: &TrainConfig) -> Result<Prepared> {
+    if config.data.weights.is_some() {
+        return Err(WorkflowError::unfit(
+            "weights of rows (--weights) are a column of a table, and images and arrays with --labels have none",
+        ));
+    }
     let mut arrays = config.data.arrays()?;
     let target = arrays.take_target(&config.data)?;
     let whole = target.values.iter().all(|value| value.fract() == 0.0 && *value >= 0.0);
-    let task = config.task.unwrap_or(if whole { Task::Classification } else { Task::Regression });
+    let asked = config.likelihood.map(LikelihoodName::task).or(config.task);
+    let task = asked.unwrap_or(if whole { Task::Classification } else { Task::Regression });
     let data = match task {
         Task::Classification if !whole => {
             return Err(WorkflowError::unfit("labels of classes must be whole numbers counted from 0"));
@@ -80,7 +92,9 @@ fn prepare_arrays(config: &TrainConfig) -> Result<Prepared> {
             let labels = target.values.iter().map(|value| *value as usize).collect();
             Dataset::classification(arrays.values, arrays.width, labels)?
         }
-        Task::Regression => Dataset::regression(arrays.values, arrays.width, target.values, target.width)?,
+        Task::Regression | Task::Counts | Task::Labels => {
+            Dataset::regression(arrays.values, arrays.width, target.values, target.width)?
+        }
     };
     let held_out = held_out_rows(config, data.len())?;
     let (held_out, data) = split(data, held_out, config.seed);
@@ -106,7 +120,7 @@ pub(super) fn weighted(mut prepared: Prepared, choice: &ClassWeight) -> Result<(
     let classes = classes(&prepared);
     let train = prepared.data.train;
     let weights = match choice {
-        _ if prepared.task == Task::Regression => {
+        _ if prepared.task != Task::Classification => {
             return Err(WorkflowError::unfit("weights of classes are for classification, not for numbers"));
         }
         ClassWeight::Named(given) => {

@@ -16,9 +16,10 @@ use serde::Serialize;
 
 use super::prepare::classes;
 use super::{PartScores, Prepared, TrainConfig};
+use crate::likelihood::LikelihoodName;
 use crate::scores::{Scorer, decoded_targets};
 use crate::watch::Watch;
-use crate::workflow::error::Result;
+use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::predictor::Predictor;
 
 /// Prior precision where the evidence cannot choose one, and noise (of a standardised target) to begin with.
@@ -61,6 +62,33 @@ impl Fitted {
     }
 }
 
+/// The likelihood that was asked for, or the usual one, and the outputs that a network needs for it.
+fn likelihood_for(config: &TrainConfig, prepared: &Prepared) -> Result<(Likelihood, usize)> {
+    let targets = match prepared.data.train.targets() {
+        Targets::Values { outputs, .. } => *outputs,
+        Targets::Classes(_) => classes(prepared),
+    };
+    // Columns of a table are different things: each has its own noise. Outputs of an array may be alike.
+    let several = prepared.encoding.is_some() && targets > 1;
+    let usual = match prepared.task {
+        Task::Classification => LikelihoodName::Categorical,
+        Task::Regression if several => LikelihoodName::GaussianPerOutput,
+        Task::Regression => LikelihoodName::Gaussian,
+        Task::Counts => LikelihoodName::Poisson,
+        Task::Labels => LikelihoodName::MultiLabel,
+    };
+    let name = config.likelihood.unwrap_or(usual);
+    if name == LikelihoodName::Bernoulli {
+        let two = targets == 2;
+        let unfit = || WorkflowError::unfit(format!("bernoulli is for two classes, and there are {targets}"));
+        return if two { Ok((Likelihood::Bernoulli, 1)) } else { Err(unfit()) };
+    }
+    let likelihood = name.with_noise(FIRST_NOISE, targets)?;
+    let outputs = likelihood.outputs_for(targets);
+    likelihood.check(outputs, prepared.data.train.targets())?;
+    Ok((likelihood, outputs))
+}
+
 /// A training under way.
 pub(super) struct Run<'a> {
     pub(super) config: &'a TrainConfig,
@@ -69,7 +97,7 @@ pub(super) struct Run<'a> {
     pub(super) notes: Vec<String>,
     pub(super) cost: SearchCost,
     train: Arc<Dataset>,
-    likelihood: Likelihood,
+    pub(super) likelihood: Likelihood,
     stop: &'a AtomicBool,
     watch: &'a dyn Watch,
 }
@@ -82,13 +110,7 @@ impl<'a> Run<'a> {
         watch: &'a dyn Watch,
     ) -> Result<Self> {
         let train = Arc::new(prepared.data.train.clone());
-        let (likelihood, outputs) = match (prepared.task, train.targets()) {
-            (Task::Classification, _) => (Likelihood::Categorical, classes(prepared)),
-            (Task::Regression, Targets::Values { outputs, .. }) => {
-                (Likelihood::Gaussian { sigma_noise: FIRST_NOISE }, *outputs)
-            }
-            (Task::Regression, _) => (Likelihood::Gaussian { sigma_noise: FIRST_NOISE }, 1),
-        };
+        let (likelihood, outputs) = likelihood_for(config, prepared)?;
         let (notes, cost) = (Vec::new(), SearchCost::default());
         Ok(Self { config, prepared, outputs, notes, cost, train, likelihood, stop, watch })
     }
@@ -167,7 +189,7 @@ impl<'a> Run<'a> {
         let predictor = Predictor::map(&fitted.model(None, self.prepared.encoding.clone()))?;
         let mut all = Vec::new();
         for (part, data) in self.parts() {
-            let targets = decoded_targets(data.targets(), predictor.scale);
+            let targets = decoded_targets(data.targets(), &predictor.scales);
             let scores = Scorer::default().all(&predictor.predict(data.inputs())?, &targets)?;
             all.push(PartScores { part, rows: data.len(), scores });
         }

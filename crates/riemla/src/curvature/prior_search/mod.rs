@@ -6,6 +6,9 @@
 //! searched for on a ladder from a strong prior to a weak one, with two descents per rung: from the weights
 //! of the rung before, and from fresh weights. Then the best rung is refined.
 //!
+//! Where every output has a noise of its own, ρ is δ times the geometric mean of the σ², and the noises settle in turn with
+//! the weights at every ρ (`../output_noise.rs`). Likelihoods without noise have σ = 1.
+//!
 //! Alternating between weights and prior ([`super::Refit`]) is not enough: it ends where δ is best for
 //! weights that are held fixed, which can be a hundred nats below the best, from any start
 //! (docs/decisions/0020-prior-search.md).
@@ -66,7 +69,7 @@ pub struct PriorTrial {
     pub start: TrialStart,
     /// Prior precision.
     pub prior_precision: PriorPrecision,
-    /// Noise; none in classification.
+    /// Noise, or the geometric mean of those of the outputs; none where the likelihood has none.
     pub sigma_noise: Option<f64>,
     /// Log marginal likelihood; none if it could not be computed.
     pub log_marginal_likelihood: Option<f64>,

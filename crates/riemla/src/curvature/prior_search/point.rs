@@ -1,10 +1,11 @@
 //! One point of the search: the minimum of the loss under a prior, and its evidence.
 
 use super::{PriorSearch, PriorTrial, TrialStart};
-use crate::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure};
+use crate::curvature::hyperparameters::noise_of;
+use crate::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure, output_noise};
 use crate::data::Targets;
 use crate::linalg::vector::dot;
-use crate::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
+use crate::objective::{Likelihood, NetworkLoss, Objective as _, OutputNoise, Prior, PriorPrecision};
 use crate::train::{TrainReport, TrainStatus};
 use crate::{Control, Error, Result};
 
@@ -15,6 +16,9 @@ const TOLERANCE: f64 = 0.03;
 const ITERATIONS: usize = 1000;
 /// Candidates that are kept with their weights.
 const KEPT: usize = 6;
+
+/// Steps of the outputs' noises in a descent on the way.
+const ROUGH_STEPS: usize = 3;
 
 /// What is unknown.
 pub(super) enum Unknown {
@@ -61,6 +65,8 @@ pub(super) struct Searcher<'a> {
     structure: Structure,
     /// Noise of the last trial: the scale on which descents of the next are exact enough.
     sigma: f64,
+    /// That of every output, where each has its own; `sigma` is then their geometric mean.
+    noise: Option<OutputNoise>,
 }
 
 impl<'a> Searcher<'a> {
@@ -69,10 +75,8 @@ impl<'a> Searcher<'a> {
         loss: &'a NetworkLoss,
         control: Control<'a, PriorTrial>,
     ) -> Result<Self> {
-        let sigma = match loss.likelihood() {
-            Likelihood::Gaussian { sigma_noise } => Some(sigma_noise),
-            _ => None,
-        };
+        let sigma = noise_of(loss.likelihood());
+        let noise = output_noise::of(loss.likelihood());
         let given =
             |prior: Prior| if sigma.is_some() { Unknown::Noise(prior) } else { Unknown::Nothing(prior) };
         let unknown = match &settings.prior {
@@ -98,7 +102,8 @@ impl<'a> Searcher<'a> {
             gradients: 0,
             failure: None,
             structure: settings.structure_for(loss.network()),
-            sigma: sigma.unwrap_or(1.0),
+            sigma: sigma.or(noise.as_ref().map(geometric_mean)).unwrap_or(1.0),
+            noise,
         })
     }
 
@@ -127,6 +132,9 @@ impl<'a> Searcher<'a> {
                 Likelihood::Gaussian { sigma_noise: (0.5 * at[0]).exp() }
             }
             (Likelihood::Gaussian { .. }, _) => Likelihood::Gaussian { sigma_noise: sigma },
+            (Likelihood::GaussianPerOutput { sigma_noise }, _) => {
+                Likelihood::GaussianPerOutput { sigma_noise: self.noise.unwrap_or(sigma_noise) }
+            }
             (other, _) => other,
         };
         Ok((prior, likelihood))
@@ -151,10 +159,8 @@ impl<'a> Searcher<'a> {
             expected: expected.max(self.trials),
             start,
             prior_precision: found.prior.to_precision(),
-            sigma_noise: match found.likelihood {
-                Likelihood::Gaussian { sigma_noise } => Some(sigma_noise),
-                _ => None,
-            },
+            sigma_noise: noise_of(found.likelihood)
+                .or(output_noise::of(found.likelihood).as_ref().map(geometric_mean)),
             log_marginal_likelihood: Some(found.evidence).filter(|evidence| evidence.is_finite()),
             gradients: found.report.evaluations,
             best,
@@ -182,29 +188,25 @@ impl<'a> Searcher<'a> {
         fresh: bool,
         exact: bool,
     ) -> Result<Candidate> {
-        let (prior, likelihood) = self.prior_at(at, self.sigma)?;
-        let weakest = prior.precisions().fold(f64::INFINITY, f64::min);
-        let loss = self.loss.with(likelihood, prior)?;
-        let mut recipe = self.settings.recipe;
-        let tolerance = (!exact).then(|| (TOLERANCE * weakest.sqrt()).max(recipe.gradient_tolerance));
-        recipe.iterations = if exact { recipe.iterations } else { recipe.iterations.min(ITERATIONS) };
-        // With few rows L-BFGS finds as good minima from fresh weights as after Adam; with many,
-        // mini-batches are the cheapest way to come near one.
-        if fresh && (recipe.in_batches(loss.data().len()) || self.dim() == 0) {
-            let report = recipe.approach(&loss, self.settings.seed, &mut theta, self.control.quiet())?;
-            self.gradients += report.evaluations;
-        }
-        let report = recipe.polish(&loss, &mut theta, tolerance, self.control.quiet())?;
-        self.gradients += report.evaluations;
+        let mut report = self.to_minimum(at, &mut theta, fresh, exact)?;
+        let (_, likelihood) = self.prior_at(at, self.sigma)?;
         if let (Likelihood::Gaussian { sigma_noise }, Unknown::Scalar | Unknown::PerLayer(_)) =
             (likelihood, &self.unknown)
         {
-            let numbers = (loss.samples() * loss.network().outputs()) as f64 * loss.scale();
+            let loss = self.loss_at(at)?;
+            let numbers = loss.total_weight() * loss.network().outputs() as f64 * loss.scale();
             let variance = 2.0 * sigma_noise * sigma_noise * loss.value(&theta) / numbers;
             self.sigma = if variance > 0.0 { variance.sqrt() } else { self.sigma };
         }
-        let (prior, likelihood) = self.prior_at(at, self.sigma)?;
-        let loss = self.loss.with(likelihood, prior.clone())?;
+        let steps = if exact { output_noise::STEPS } else { ROUGH_STEPS };
+        for _ in 0..steps {
+            if report.status == TrainStatus::NonFinite || !self.noise_moves(at, &theta)? {
+                break;
+            }
+            report = self.to_minimum(at, &mut theta, false, exact)?;
+        }
+        let loss = self.loss_at(at)?;
+        let (prior, likelihood) = (loss.prior().clone(), loss.likelihood());
         let evidence = if report.status == TrainStatus::NonFinite || self.control.is_stopped() {
             f64::NEG_INFINITY
         } else {
@@ -214,11 +216,57 @@ impl<'a> Searcher<'a> {
         Ok(Candidate { at: at.to_vec(), theta, prior, likelihood, report, log_likelihood, evidence, exact })
     }
 
+    fn loss_at(&self, at: &[f64]) -> Result<NetworkLoss> {
+        let (prior, likelihood) = self.prior_at(at, self.sigma)?;
+        self.loss.with(likelihood, prior)
+    }
+
+    /// Descends to the minimum under the prior and noise of a point.
+    fn to_minimum(&mut self, at: &[f64], theta: &mut [f64], fresh: bool, exact: bool) -> Result<TrainReport> {
+        let loss = self.loss_at(at)?;
+        let weakest = loss.prior().precisions().fold(f64::INFINITY, f64::min);
+        let mut recipe = self.settings.recipe;
+        let tolerance = (!exact).then(|| (TOLERANCE * weakest.sqrt()).max(recipe.gradient_tolerance));
+        recipe.iterations = if exact { recipe.iterations } else { recipe.iterations.min(ITERATIONS) };
+        // With few rows L-BFGS finds as good minima from fresh weights as after Adam; with many,
+        // mini-batches are the cheapest way to come near one.
+        if fresh && (recipe.in_batches(loss.data().len()) || self.dim() == 0) {
+            let report = recipe.approach(&loss, self.settings.seed, theta, self.control.quiet())?;
+            self.gradients += report.evaluations;
+        }
+        let report = recipe.polish(&loss, theta, tolerance, self.control.quiet())?;
+        self.gradients += report.evaluations;
+        Ok(report)
+    }
+
+    /// Takes the next noise of every output, where each has its own; whether it changed. The weights are then no minimum
+    /// any more.
+    fn noise_moves(&mut self, at: &[f64], theta: &[f64]) -> Result<bool> {
+        let Some(noise) = self.noise else { return Ok(false) };
+        if self.control.is_stopped() {
+            return Ok(false);
+        }
+        let loss = self.loss_at(at)?;
+        let Ok(fitted) = Laplace::fit(&loss, theta, &self.keeping(), self.control.quiet()) else {
+            return Ok(false);
+        };
+        let with_prior = matches!(self.unknown, Unknown::Scalar | Unknown::PerLayer(_));
+        let next = output_noise::next(&loss, &noise, &fitted.gaussian, with_prior)?;
+        if output_noise::change(&noise, &next) < output_noise::SETTLED {
+            return Ok(false);
+        }
+        (self.sigma, self.noise) = (geometric_mean(&next), Some(next));
+        Ok(true)
+    }
+
+    /// The curvature under a prior that is given.
+    fn keeping(&self) -> LaplaceConfig {
+        LaplaceConfig { structure: self.structure, prior: PriorChoice::Keep, ..LaplaceConfig::default() }
+    }
+
     /// The evidence at a minimum; −∞, with the cause kept, where there is none.
     fn evidence(&mut self, loss: &NetworkLoss, theta: &[f64]) -> Result<f64> {
-        let config =
-            LaplaceConfig { structure: self.structure, prior: PriorChoice::Keep, ..LaplaceConfig::default() };
-        match Laplace::fit(loss, theta, &config, self.control.quiet()) {
+        match Laplace::fit(loss, theta, &self.keeping(), self.control.quiet()) {
             Ok(fitted) => Ok(fitted.log_marginal_likelihood.unwrap_or(f64::NEG_INFINITY)),
             Err(error) => {
                 self.failure = Some(error);
@@ -235,10 +283,16 @@ impl<'a> Searcher<'a> {
             if self.control.is_stopped() {
                 return Ok(());
             }
-            let Candidate { at, theta, .. } = self.best.remove(0);
+            let Candidate { at, theta, likelihood, .. } = self.best.remove(0);
+            self.noise = output_noise::of(likelihood).or(self.noise);
             let exact = self.descend(&at, theta, false, true)?;
             self.keep(exact);
         }
         Ok(())
     }
+}
+
+fn geometric_mean(noise: &OutputNoise) -> f64 {
+    let sigmas = noise.sigmas();
+    (sigmas.iter().map(|sigma| sigma.ln()).sum::<f64>() / sigmas.len() as f64).exp()
 }

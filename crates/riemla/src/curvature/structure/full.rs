@@ -14,10 +14,14 @@ pub struct FullPrecision {
 impl FullPrecision {
     /// Factorises curvature + diag(prior).
     pub fn new(curvature: &Matrix, prior: &[f64]) -> Result<Self> {
-        let mut matrix = curvature.clone();
-        matrix.add_diagonal(prior.iter().copied());
+        Self::in_place(curvature.clone(), prior)
+    }
+
+    /// The same, in the place of the curvature: at many weights there is no room for a second matrix.
+    pub fn in_place(mut curvature: Matrix, prior: &[f64]) -> Result<Self> {
+        curvature.add_diagonal(prior.iter().copied());
         let remedy = "use the GGN instead of the Hessian, train to a minimum, or raise prior_precision";
-        Ok(Self { cholesky: Cholesky::new("the precision (curvature + prior)", remedy, &matrix)? })
+        Ok(Self { cholesky: Cholesky::in_place("the precision (curvature + prior)", remedy, curvature)? })
     }
 
     /// Factorises a precision that is given as a whole.

@@ -1,11 +1,11 @@
 //! The Fisher metric G = s·Σₙ JₙᵀΛₙJₙ + δ of a network: the curvature of the Laplace approximation,
 //! at every point.
 //!
-//! Λ is the Hessian of the loss in the outputs, which for these likelihoods does not depend on the
-//! targets, and G is the pull-back of it by the network plus the flat prior. Such geodesics need no
-//! derivative of G: with ḟ = Jċ and f̈ = J̇ċ along a straight line,
+//! Λ is the Fisher information of the outputs, which does not depend on the targets, and G is the pull-back of it by
+//! the network plus the flat prior. Such geodesics need no derivative of G: with ḟ = Jċ and f̈ = J̇ċ along a straight
+//! line, and the Christoffel symbols Γ of Λ (½ ∂Λ[ḟ]ḟ where Λ is a Hessian),
 //!
-//! G c̈ = −s·Σₙ Jₙᵀ{Λ f̈ + ½ ∂Λ[ḟ]ḟ}.
+//! G c̈ = −s·Σₙ Jₙᵀ{Λ f̈ + Γ(ḟ, ḟ)}.
 //!
 //! Exact for Gaussian posteriors: a linear network with Gaussian noise gives straight lines.
 
@@ -125,7 +125,7 @@ impl<'a> FisherMetric<'a> {
         let block = &self.loss.blocks()[b];
         let mut product = vec![0.0; tangent.len()];
         let mut scratch = self.scratch(block.n);
-        block.hessian_product(self.loss.rule(), &point.outputs[b], tangent, &mut product, &mut scratch);
+        block.fisher_product(self.loss.rule(), &point.outputs[b], tangent, &mut product, &mut scratch);
         product
     }
 
@@ -141,15 +141,14 @@ impl<'a> FisherMetric<'a> {
         network.backward(&point.at, &block.x, &point.values[b], &mut adjoint, sum);
     }
 
-    /// Λ f̈ + ½ ∂Λ[ḟ]ḟ on block `b`.
+    /// Λ f̈ + Γ(ḟ, ḟ) on block `b`.
     fn force(&self, point: &Point, b: usize, v: &[f64]) -> Vec<f64> {
         let (network, block) = (self.loss.network(), &self.loss.blocks()[b]);
         let tangents = self.tangent(point, b, v);
         let mut force = vec![0.0; tangents.output().len()];
         let mut scratch = self.scratch(block.n);
         let rule = self.loss.rule();
-        block.third_product(rule, &point.outputs[b], tangents.output(), &mut force, &mut scratch);
-        scale(0.5, &mut force);
+        block.christoffel(rule, &point.outputs[b], tangents.output(), &mut force, &mut scratch);
         if !self.linearized {
             let mut seconds = Trace::new(network, block.n);
             network.second(&point.at, v, &block.x, &point.values[b], &tangents, &mut seconds);

@@ -2,10 +2,12 @@
 
 use super::Scratch;
 use super::plan::{Plan, Segment, blocks};
-use crate::linalg::simd::{Kernel, mul_add};
+use crate::linalg::simd::{Isa, Kernel, mul_add};
 
-/// Numbers in a vector register.
-pub(super) const LANES: usize = 4;
+/// Partial sums of a gradient: the numbers in the widest vector register. Narrower ones leave some 0.
+pub(super) const LANES: usize = 8;
+/// Numbers in the registers of CPUs without the widest.
+const NARROW: usize = 4;
 
 /// What both kinds of weight gradient read.
 #[derive(Clone, Copy)]
@@ -27,12 +29,12 @@ struct Tile<'a> {
 /// Adds the contribution of one tile, `OUT` outputs × `TAPS` taps, to a gradient.
 trait AddTile<'a> {
     fn source(&self) -> Source<'a>;
-    fn add<const FMA: bool, const OUT: usize, const TAPS: usize>(&mut self, tile: Tile<'a>);
+    fn add<I: Isa, const OUT: usize, const TAPS: usize>(&mut self, tile: Tile<'a>);
 }
 
 /// Visits all tiles, row by row so that what a row reads stays in the first-level cache.
 #[inline(always)]
-fn add_tiles<'a, const FMA: bool, A: AddTile<'a>>(gradient: &mut A) {
+fn add_tiles<'a, I: Isa, A: AddTile<'a>>(gradient: &mut A) {
     let Source { plan, scratch, .. } = gradient.source();
     for r in 0..plan.rows.output {
         for segment in &scratch.segments {
@@ -42,9 +44,9 @@ fn add_tiles<'a, const FMA: bool, A: AddTile<'a>>(gradient: &mut A) {
                     while !taps.is_empty() {
                         let tile = Tile { r, segment, output: block.start, tap: taps.start };
                         taps.start += match block.len() {
-                            4 => add_tile::<FMA, 4, A>(gradient, tile, taps.len()),
-                            2 => add_tile::<FMA, 2, A>(gradient, tile, taps.len()),
-                            _ => add_tile::<FMA, 1, A>(gradient, tile, taps.len()),
+                            4 => add_tile::<I, 4, A>(gradient, tile, taps.len()),
+                            2 => add_tile::<I, 2, A>(gradient, tile, taps.len()),
+                            _ => add_tile::<I, 1, A>(gradient, tile, taps.len()),
                         }
                     }
                 }
@@ -53,25 +55,28 @@ fn add_tiles<'a, const FMA: bool, A: AddTile<'a>>(gradient: &mut A) {
     }
 }
 
-/// Adds a tile of up to three taps and returns how many it took: 4 × 3 sums fill the registers.
+/// Adds a tile of up to three taps and returns how many it took: 4 × 3 sums fill 16 registers. Of 32 they
+/// leave room for 4 × 5.
 #[inline(always)]
-fn add_tile<'a, const FMA: bool, const OUT: usize, A: AddTile<'a>>(
+fn add_tile<'a, I: Isa, const OUT: usize, A: AddTile<'a>>(
     gradient: &mut A,
     tile: Tile<'a>,
     taps: usize,
 ) -> usize {
     match taps {
-        1 => gradient.add::<FMA, OUT, 1>(tile),
-        2 => gradient.add::<FMA, OUT, 2>(tile),
-        _ => gradient.add::<FMA, OUT, 3>(tile),
+        1 => gradient.add::<I, OUT, 1>(tile),
+        2 => gradient.add::<I, OUT, 2>(tile),
+        4 if I::WIDE => gradient.add::<I, OUT, 4>(tile),
+        5.. if I::WIDE => gradient.add::<I, OUT, 5>(tile),
+        _ => gradient.add::<I, OUT, 3>(tile),
     }
-    taps.min(3)
+    taps.min(if I::WIDE { 5 } else { 3 })
 }
 
 impl<'a> Source<'a> {
     /// Sums the products of vectors of x and ȳ, the first from number `first` of position `q` on.
     #[inline(always)]
-    fn products<const FMA: bool, const OUT: usize, const TAPS: usize, const WIDE: usize>(
+    fn products<I: Isa, const OUT: usize, const TAPS: usize, const WIDE: usize>(
         &self,
         tile: &Tile,
         (q, first): (usize, usize),
@@ -93,7 +98,7 @@ impl<'a> Source<'a> {
         let ys = slices(self.y_bar, &ys, last * steps.y + WIDE);
         for j in 0..steps.count {
             let (x, y) = (load::<WIDE, TAPS>(&xs, j * steps.x), load::<WIDE, OUT>(&ys, j * steps.y));
-            add_outer::<FMA, OUT, TAPS, WIDE>(&mut sum, &x, &y);
+            add_outer::<I, OUT, TAPS, WIDE>(&mut sum, &x, &y);
         }
         sum
     }
@@ -145,8 +150,8 @@ impl<'a> Summed<'a> {
 impl Kernel for Summed<'_> {
     type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(mut self) {
-        add_tiles::<FMA, _>(&mut self);
+    fn run<I: Isa>(mut self) {
+        add_tiles::<I, _>(&mut self);
     }
 }
 
@@ -157,17 +162,32 @@ impl<'a> AddTile<'a> for Summed<'a> {
     }
 
     #[inline(always)]
-    fn add<const FMA: bool, const OUT: usize, const TAPS: usize>(&mut self, tile: Tile<'a>) {
+    fn add<I: Isa, const OUT: usize, const TAPS: usize>(&mut self, tile: Tile<'a>) {
+        if I::WIDE {
+            self.add_vectors::<I, OUT, TAPS, LANES>(tile);
+        } else {
+            self.add_vectors::<I, OUT, TAPS, NARROW>(tile);
+        }
+    }
+}
+
+impl<'a> Summed<'a> {
+    /// The tile in vectors of `WIDE` numbers.
+    #[inline(always)]
+    fn add_vectors<I: Isa, const OUT: usize, const TAPS: usize, const WIDE: usize>(
+        &mut self,
+        tile: Tile<'a>,
+    ) {
         let (runs, length) = self.source.plan.runs(tile.segment);
-        let (whole, rest) = (length / LANES, length % LANES);
+        let (whole, rest) = (length / WIDE, length % WIDE);
         for run in 0..runs {
             // Carrying sums from run to run would be shorter, but they end up outside registers.
-            let steps = Steps { x: LANES, y: LANES, count: whole };
-            let sum = self.source.products::<FMA, OUT, TAPS, LANES>(&tile, (run, 0), steps);
+            let steps = Steps { x: WIDE, y: WIDE, count: whole };
+            let sum = self.source.products::<I, OUT, TAPS, WIDE>(&tile, (run, 0), steps);
             self.source.store(&tile, &sum, self.lanes, (0, LANES));
             if rest > 0 {
-                let (at, steps) = ((run, whole * LANES), Steps { x: 1, y: 1, count: rest });
-                let sum = self.source.products::<FMA, OUT, TAPS, 1>(&tile, at, steps);
+                let (at, steps) = ((run, whole * WIDE), Steps { x: 1, y: 1, count: rest });
+                let sum = self.source.products::<I, OUT, TAPS, 1>(&tile, at, steps);
                 self.source.store(&tile, &sum, self.lanes, (0, LANES));
             }
         }
@@ -205,7 +225,7 @@ struct Steps {
 
 /// Adds yₒ·xₜ, lane by lane, to the sum of output o and tap t.
 #[inline(always)]
-fn add_outer<const FMA: bool, const OUT: usize, const TAPS: usize, const WIDE: usize>(
+fn add_outer<I: Isa, const OUT: usize, const TAPS: usize, const WIDE: usize>(
     sum: &mut [[[f64; WIDE]; TAPS]; OUT],
     x: &[[f64; WIDE]; TAPS],
     y: &[[f64; WIDE]; OUT],
@@ -213,7 +233,7 @@ fn add_outer<const FMA: bool, const OUT: usize, const TAPS: usize, const WIDE: u
     for (sum, y) in sum.iter_mut().zip(y) {
         for (sum, x) in sum.iter_mut().zip(x) {
             for ((sum, x), y) in sum.iter_mut().zip(x).zip(y) {
-                *sum = mul_add::<FMA>(*x, *y, *sum);
+                *sum = mul_add::<I>(*x, *y, *sum);
             }
         }
     }
@@ -238,14 +258,14 @@ impl<'a> PerSample<'a> {
 
     /// The tile for `WIDE` samples from `sample` on.
     #[inline(always)]
-    fn add_samples<const FMA: bool, const OUT: usize, const TAPS: usize, const WIDE: usize>(
+    fn add_samples<I: Isa, const OUT: usize, const TAPS: usize, const WIDE: usize>(
         &mut self,
         tile: &Tile,
         sample: usize,
     ) {
         let plan = self.source.plan;
         let steps = Steps { x: plan.columns.stride * plan.n, y: plan.n, count: tile.segment.positions };
-        let sum = self.source.products::<FMA, OUT, TAPS, WIDE>(tile, (0, sample), steps);
+        let sum = self.source.products::<I, OUT, TAPS, WIDE>(tile, (0, sample), steps);
         self.source.store(tile, &sum, self.gradients, (sample, plan.n));
     }
 }
@@ -253,8 +273,8 @@ impl<'a> PerSample<'a> {
 impl Kernel for PerSample<'_> {
     type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(mut self) {
-        add_tiles::<FMA, _>(&mut self);
+    fn run<I: Isa>(mut self) {
+        add_tiles::<I, _>(&mut self);
     }
 }
 
@@ -265,13 +285,17 @@ impl<'a> AddTile<'a> for PerSample<'a> {
     }
 
     #[inline(always)]
-    fn add<const FMA: bool, const OUT: usize, const TAPS: usize>(&mut self, tile: Tile<'a>) {
+    fn add<I: Isa, const OUT: usize, const TAPS: usize>(&mut self, tile: Tile<'a>) {
         let n = self.source.plan.n;
-        for sample in (0..n - n % LANES).step_by(LANES) {
-            self.add_samples::<FMA, OUT, TAPS, LANES>(&tile, sample);
+        let wide = if I::WIDE { n - n % LANES } else { 0 };
+        for sample in (0..wide).step_by(LANES) {
+            self.add_samples::<I, OUT, TAPS, LANES>(&tile, sample);
         }
-        for sample in n - n % LANES..n {
-            self.add_samples::<FMA, OUT, TAPS, 1>(&tile, sample);
+        for sample in (wide..n - n % NARROW).step_by(NARROW) {
+            self.add_samples::<I, OUT, TAPS, NARROW>(&tile, sample);
+        }
+        for sample in n - n % NARROW..n {
+            self.add_samples::<I, OUT, TAPS, 1>(&tile, sample);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The loops against the definition, and the adjoint identities.
 
 use super::*;
-use crate::linalg::simd::portable;
+use crate::linalg::simd::{avx2, has_avx2, portable};
 use crate::linalg::vector::dot;
 use proptest::prelude::*;
 
@@ -103,8 +103,8 @@ proptest! {
         let (mut w_bar, mut per_sample) = (vec![0.0; case.w.len()], vec![9.0; case.per_sample.len()]);
         for times in [1.0, 2.0] {
             let scaled = |v: &[f64]| v.iter().map(|v| times * v).collect::<Vec<_>>();
-            correlate(&g, n, &case.x, &case.w, &mut y, &mut scratch);
-            correlate_input_gradient(&g, n, &case.w, &case.y_bar, &mut x_bar, &mut scratch);
+            correlate(&g, n, &case.x, &case.w, Start::Output, &mut y, &mut scratch);
+            correlate_input_gradient(&g, n, &case.w, &case.y_bar, Start::Output, &mut x_bar, &mut scratch);
             correlate_weight_gradient(&g, n, &case.x, &case.y_bar, &mut w_bar, &mut scratch);
             correlate_weight_gradient_per_sample(&g, n, &case.x, &case.y_bar, &mut per_sample, &mut scratch);
             prop_assert!(close(&y, &scaled(&case.y)), "output");
@@ -112,6 +112,16 @@ proptest! {
             prop_assert!(close(&w_bar, &scaled(&case.w_bar)), "weight gradient");
             prop_assert!(close(&per_sample, &case.per_sample), "weight gradient per sample");
         }
+        // From constants: what was in the output does not matter.
+        y.fill(9.0);
+        x_bar.fill(9.0);
+        let (bias, plane) = (noise(g.out_channels, 4), (n * g.output_len() / g.out_channels).max(1));
+        let (constants, none) = (Start::Constants(&bias), Start::Constants(&[]));
+        correlate(&g, n, &case.x, &case.w, constants, &mut y, &mut scratch);
+        correlate_input_gradient(&g, n, &case.w, &case.y_bar, none, &mut x_bar, &mut scratch);
+        let shifted: Vec<f64> = case.y.iter().enumerate().map(|(k, y)| y + bias[k / plane]).collect();
+        prop_assert!(close(&y, &shifted), "output from constants");
+        prop_assert!(close(&x_bar, &case.x_bar), "input gradient from 0");
     }
 
     #[test]
@@ -119,8 +129,8 @@ proptest! {
         let Case { x, w, y_bar, .. } = Case::new(&g, n);
         let mut scratch = Scratch::default();
         let (mut y, mut x_bar, mut w_bar) = (vec![0.0; y_bar.len()], vec![0.0; x.len()], vec![0.0; w.len()]);
-        correlate(&g, n, &x, &w, &mut y, &mut scratch);
-        correlate_input_gradient(&g, n, &w, &y_bar, &mut x_bar, &mut scratch);
+        correlate(&g, n, &x, &w, Start::Output, &mut y, &mut scratch);
+        correlate_input_gradient(&g, n, &w, &y_bar, Start::Output, &mut x_bar, &mut scratch);
         correlate_weight_gradient(&g, n, &x, &y_bar, &mut w_bar, &mut scratch);
         let expected = dot(&y_bar, &y);
         let tolerance = 1e-12 * (1.0 + dot(&y, &y).sqrt() * dot(&y_bar, &y_bar).sqrt());
@@ -146,11 +156,31 @@ fn portable_twin_agrees() {
     let (plan, mut scratch) = (Plan::forward(&g, n), Scratch::default());
     plan.fill(&mut scratch);
     plan.pack(&mut scratch.packed, |o, c, tap| case.w[(o * 3 + c) * 15 + tap]);
-    let (mut y, mut lanes) = (vec![0.0; case.y.len()], vec![0.0; LANES * case.w.len()]);
-    portable(output::Accumulate::new(&plan, &scratch, &case.x, &mut y));
-    portable(gradient::Summed::new(&plan, &scratch, &case.x, &case.y_bar, &mut lanes));
-    let w_bar: Vec<f64> = lanes.chunks(LANES).map(|lanes| lanes.iter().sum()).collect();
-    assert!(close(&y, &case.y) && close(&w_bar, &case.w_bar));
+    let (plan, scratch, x, y_bar) = (&plan, &scratch, &case.x, &case.y_bar);
+    let none = Start::Constants(&[]);
+    let check = |mut version: Box<dyn FnMut(&mut [f64], &mut [f64])>| {
+        let (mut y, mut lanes) = (vec![0.0; case.y.len()], vec![0.0; LANES * case.w.len()]);
+        version(&mut y, &mut lanes);
+        let w_bar: Vec<f64> = lanes.chunks(LANES).map(|lanes| lanes.iter().sum()).collect();
+        assert!(close(&y, &case.y) && close(&w_bar, &case.w_bar));
+        (y, w_bar)
+    };
+    check(Box::new(|y, lanes| {
+        portable(output::Accumulate::new(plan, scratch, x, none, y));
+        portable(gradient::Summed::new(plan, scratch, x, y_bar, lanes));
+    }));
+    let dispatched = check(Box::new(|y, lanes| {
+        dispatch(output::Accumulate::new(plan, scratch, x, none, y));
+        dispatch(gradient::Summed::new(plan, scratch, x, y_bar, lanes));
+    }));
+    if has_avx2() {
+        // Outputs have the same bits with vectors of 4 and of 8.
+        let narrow = check(Box::new(|y, lanes| {
+            avx2(output::Accumulate::new(plan, scratch, x, none, y));
+            avx2(gradient::Summed::new(plan, scratch, x, y_bar, lanes));
+        }));
+        assert!(narrow.0 == dispatched.0);
+    }
 }
 
 #[test]
@@ -168,8 +198,8 @@ fn kernel_larger_than_input_gives_no_output() {
     assert_eq!(g.output_size(), (0, 4));
     let mut scratch = Scratch::default();
     let mut x_bar = vec![0.0; 18];
-    correlate(&g, 1, &[1.0; 18], &[1.0; 9], &mut [], &mut scratch);
-    correlate_input_gradient(&g, 1, &[1.0; 9], &[], &mut x_bar, &mut scratch);
+    correlate(&g, 1, &[1.0; 18], &[1.0; 9], Start::Output, &mut [], &mut scratch);
+    correlate_input_gradient(&g, 1, &[1.0; 9], &[], Start::Output, &mut x_bar, &mut scratch);
     assert_eq!(x_bar, [0.0; 18]);
 }
 
@@ -188,6 +218,6 @@ fn orientation_is_that_of_pytorch() {
     };
     let mut y = [0.0; 2];
     let (x, w) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 10.0, 100.0, 1000.0]);
-    correlate(&g, 1, &x, &w, &mut y, &mut Scratch::default());
+    correlate(&g, 1, &x, &w, Start::Output, &mut y, &mut Scratch::default());
     assert_eq!(y, [5421.0, 6532.0]);
 }

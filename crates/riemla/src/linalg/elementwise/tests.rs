@@ -1,7 +1,7 @@
 //! Errors in units of the last place against libm, special values, and the portable twin.
 
 use super::*;
-use crate::linalg::simd::portable;
+use crate::linalg::simd::{avx2, has_avx2, portable};
 
 type Slices = fn(&[f64], &mut [f64]);
 type InPlace = fn(&mut [f64]);
@@ -78,6 +78,26 @@ fn portable_twin_agrees() {
         fast(&x, &mut a);
         twin(&x, &mut b);
         assert!(a.iter().zip(&b).all(|(a, b)| ulps(*a, *b) <= 4));
+    }
+}
+
+/// Vectors of 4 and of 8 numbers do the same operations.
+#[test]
+fn avx2_gives_the_same_bits() {
+    if !has_avx2() {
+        return;
+    }
+    let x = points();
+    let (mut a, mut b) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+    let pairs: [(Slices, Slices); 3] = [
+        (exp, |x, y| avx2(Exp(x, y))),
+        (tanh, |x, y| avx2(Tanh(x, y))),
+        (sigmoid, |x, y| avx2(Sigmoid(x, y))),
+    ];
+    for (dispatched, narrow) in pairs {
+        dispatched(&x, &mut a);
+        narrow(&x, &mut b);
+        assert!(a.iter().zip(&b).all(|(a, b)| ulps(*a, *b) == 0));
     }
 }
 

@@ -6,9 +6,9 @@ mod rules;
 use serde::{Deserialize, Serialize};
 
 use self::rules::{Elu, Gelu, GeluTanh, LeakyRelu, Relu, Rule, Sigmoid, Silu, Softplus, Tanh};
-use super::{At, Layer, Shape};
+use super::{At, InPlace, Layer, Shape};
 use crate::linalg::elementwise;
-use crate::linalg::simd::{Kernel, dispatch};
+use crate::linalg::simd::{Isa, Kernel, dispatch};
 use crate::{Error, Result};
 
 /// The elementwise functions, by PyTorch's names.
@@ -85,7 +85,7 @@ struct Pass<'a, R> {
 impl<R: Rule> Kernel for Pass<'_, R> {
     type Output = ();
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<I: Isa>(self) {
         let (z, y) = (self.at.x, self.at.y);
         let out = self.out;
         match self.linear {
@@ -148,10 +148,8 @@ impl ActivationLayer {
     }
 }
 
-fn map(x: &[f64], y: &mut [f64], f: impl Fn(f64) -> f64) {
-    for (y, &x) in y.iter_mut().zip(x) {
-        *y = f(x);
-    }
+fn map(y: &mut [f64], f: impl Fn(f64) -> f64) {
+    y.iter_mut().for_each(|y| *y = f(*y));
 }
 
 impl Layer for ActivationLayer {
@@ -163,18 +161,37 @@ impl Layer for ActivationLayer {
         self.function.is_smooth()
     }
 
-    fn forward(&self, _n: usize, _params: &[f64], x: &[f64], y: &mut [f64]) {
+    fn forward(&self, n: usize, params: &[f64], x: &[f64], y: &mut [f64]) {
         match self.function {
             Activation::Tanh => elementwise::tanh(x, y),
             Activation::Sigmoid => elementwise::sigmoid(x, y),
-            Activation::Softplus { beta } => map(x, y, |z| rules::softplus(beta * z) / beta),
-            Activation::Gelu => map(x, y, |z| z * rules::normal(z).1),
-            Activation::GeluTanh => map(x, y, |z| 0.5 * z * (1.0 + rules::gelu_tanh(z).0)),
-            Activation::Silu => map(x, y, |z| z * rules::sigmoid(z)),
+            _ => {
+                y.copy_from_slice(x);
+                self.forward_in_place(n, params, y);
+            }
+        }
+    }
+
+    fn in_place(&self) -> InPlace {
+        match self.function {
+            // The output is positive just where the input is.
+            Activation::Tanh | Activation::Sigmoid | Activation::Relu => InPlace::Derivatives,
+            _ => InPlace::Values,
+        }
+    }
+
+    fn forward_in_place(&self, _n: usize, _params: &[f64], y: &mut [f64]) {
+        match self.function {
+            Activation::Tanh => elementwise::tanh_in_place(y),
+            Activation::Sigmoid => elementwise::sigmoid_in_place(y),
+            Activation::Softplus { beta } => map(y, |z| rules::softplus(beta * z) / beta),
+            Activation::Gelu => map(y, |z| z * rules::normal(z).1),
+            Activation::GeluTanh => map(y, |z| 0.5 * z * (1.0 + rules::gelu_tanh(z).0)),
+            Activation::Silu => map(y, |z| z * rules::sigmoid(z)),
             // Written so that NaN stays NaN: `max` would turn it into 0.
-            Activation::Relu => map(x, y, |z| if z <= 0.0 { 0.0 } else { z }),
-            Activation::LeakyRelu { slope } => map(x, y, |z| if z > 0.0 { z } else { slope * z }),
-            Activation::Elu { alpha } => map(x, y, |z| if z > 0.0 { z } else { alpha * z.exp_m1() }),
+            Activation::Relu => map(y, |z| if z <= 0.0 { 0.0 } else { z }),
+            Activation::LeakyRelu { slope } => map(y, |z| if z > 0.0 { z } else { slope * z }),
+            Activation::Elu { alpha } => map(y, |z| if z > 0.0 { z } else { alpha * z.exp_m1() }),
         }
     }
 

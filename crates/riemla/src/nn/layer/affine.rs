@@ -26,8 +26,23 @@ pub(super) trait Affine: Send + Sync + std::fmt::Debug {
     /// Whether there is a bias.
     fn has_bias(&self) -> bool;
 
+    /// y ← W·x + b, with one number of `bias` per channel; 0 if it is empty.
+    fn set(&self, n: usize, weights: &[f64], bias: &[f64], x: &[f64], y: &mut [f64]) {
+        y.fill(0.0);
+        for (plane, &b) in y.chunks_exact_mut(self.places() * n).zip(bias) {
+            plane.fill(b);
+        }
+        self.add(n, weights, x, y);
+    }
+
     /// y += W·x.
     fn add(&self, n: usize, weights: &[f64], x: &[f64], y: &mut [f64]);
+
+    /// x̄ ← Wᵀ·u.
+    fn set_transposed(&self, n: usize, weights: &[f64], u: &[f64], x_adjoint: &mut [f64]) {
+        x_adjoint.fill(0.0);
+        self.add_transposed(n, weights, u, x_adjoint);
+    }
 
     /// x̄ += Wᵀ·u.
     fn add_transposed(&self, n: usize, weights: &[f64], u: &[f64], x_adjoint: &mut [f64]);
@@ -62,16 +77,6 @@ fn split<'a>(map: &dyn Affine, params: &'a [f64]) -> (&'a [f64], &'a [f64]) {
     params.split_at(map.weight_count())
 }
 
-/// y ← the bias in every sample and place; 0 without one.
-fn set_bias(map: &dyn Affine, n: usize, params: &[f64], y: &mut [f64]) {
-    if !map.has_bias() {
-        return y.fill(0.0);
-    }
-    for (plane, &b) in y.chunks_exact_mut(map.places() * n).zip(split(map, params).1) {
-        plane.fill(b);
-    }
-}
-
 impl<A: Affine> Layer for A {
     fn output(&self) -> Shape {
         self.shape()
@@ -90,8 +95,12 @@ impl<A: Affine> Layer for A {
     }
 
     fn forward(&self, n: usize, params: &[f64], x: &[f64], y: &mut [f64]) {
-        set_bias(self, n, params, y);
-        self.add(n, split(self, params).0, x, y);
+        let (weights, bias) = split(self, params);
+        self.set(n, weights, bias, x, y);
+    }
+
+    fn needs_output(&self) -> bool {
+        false
     }
 
     fn tangent(&self, at: At<'_>, direction: &[f64], dx: Option<&[f64]>, dy: &mut [f64]) {
@@ -133,8 +142,7 @@ impl<A: Affine> Layer for A {
             }
         }
         if let Some(x_adjoint) = x_adjoint {
-            x_adjoint.fill(0.0);
-            self.add_transposed(at.n, split(self, at.params).0, y_adjoint, x_adjoint);
+            self.set_transposed(at.n, split(self, at.params).0, y_adjoint, x_adjoint);
         }
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::affine::Affine;
 use super::{Patch, Shape};
 use crate::linalg::correlate::{
-    Geometry, Scratch, correlate, correlate_input_gradient, correlate_weight_gradient,
+    Geometry, Scratch, Start, correlate, correlate_input_gradient, correlate_weight_gradient,
     correlate_weight_gradient_per_sample,
 };
 use crate::{Error, Result};
@@ -90,7 +90,15 @@ impl Conv2d {
             x: part(n * self.geometry.input_len()),
             y: part(n * self.geometry.output_len()),
             weights: part(self.geometry.weight_len()),
+            channels: part(self.geometry.out_channels),
         }
+    }
+
+    fn transpose(&self, n: usize, weights: &[f64], u: &[f64], start: Start<'_>, x_adjoint: &mut [f64]) {
+        self.for_each_group(n, |g, scratch| {
+            let (weights, u, x_adjoint) = (&weights[g.weights], &u[g.y], &mut x_adjoint[g.x]);
+            correlate_input_gradient(&self.geometry, n, weights, u, start, x_adjoint, scratch);
+        });
     }
 
     fn for_each_group(&self, n: usize, mut f: impl FnMut(Group, &mut Scratch)) {
@@ -103,6 +111,8 @@ struct Group {
     x: Range<usize>,
     y: Range<usize>,
     weights: Range<usize>,
+    /// Of the output.
+    channels: Range<usize>,
 }
 
 impl Affine for Conv2d {
@@ -138,17 +148,26 @@ impl Affine for Conv2d {
         self.bias
     }
 
-    fn add(&self, n: usize, weights: &[f64], x: &[f64], y: &mut [f64]) {
+    fn set(&self, n: usize, weights: &[f64], bias: &[f64], x: &[f64], y: &mut [f64]) {
         self.for_each_group(n, |g, scratch| {
-            correlate(&self.geometry, n, &x[g.x], &weights[g.weights], &mut y[g.y], scratch);
+            let start = Start::Constants(bias.get(g.channels).unwrap_or(&[]));
+            correlate(&self.geometry, n, &x[g.x], &weights[g.weights], start, &mut y[g.y], scratch);
         });
     }
 
-    fn add_transposed(&self, n: usize, weights: &[f64], u: &[f64], x_adjoint: &mut [f64]) {
+    fn add(&self, n: usize, weights: &[f64], x: &[f64], y: &mut [f64]) {
         self.for_each_group(n, |g, scratch| {
-            let (weights, u, x_adjoint) = (&weights[g.weights], &u[g.y], &mut x_adjoint[g.x]);
-            correlate_input_gradient(&self.geometry, n, weights, u, x_adjoint, scratch);
+            let (weights, y) = (&weights[g.weights], &mut y[g.y]);
+            correlate(&self.geometry, n, &x[g.x], weights, Start::Output, y, scratch);
         });
+    }
+
+    fn set_transposed(&self, n: usize, weights: &[f64], u: &[f64], x_adjoint: &mut [f64]) {
+        self.transpose(n, weights, u, Start::Constants(&[]), x_adjoint);
+    }
+
+    fn add_transposed(&self, n: usize, weights: &[f64], u: &[f64], x_adjoint: &mut [f64]) {
+        self.transpose(n, weights, u, Start::Output, x_adjoint);
     }
 
     fn add_weight_gradient(&self, n: usize, x: &[f64], u: &[f64], gradient: &mut [f64]) {

@@ -1,7 +1,7 @@
 //! Nothing happens to the numbers: image to vector (images are stored flat already), and layers that only
 //! act in training, such as dropout.
 
-use super::{At, Layer, Shape};
+use super::{At, InPlace, Layer, Shape};
 
 /// Passes its input on, perhaps under another shape.
 #[derive(Debug)]
@@ -35,6 +35,14 @@ impl Layer for Identity {
 
     fn forward(&self, _n: usize, _params: &[f64], x: &[f64], y: &mut [f64]) {
         y.copy_from_slice(x);
+    }
+
+    fn in_place(&self) -> InPlace {
+        InPlace::Derivatives
+    }
+
+    fn needs_output(&self) -> bool {
+        false
     }
 
     fn tangent(&self, _at: At<'_>, _direction: &[f64], dx: Option<&[f64]>, dy: &mut [f64]) {

@@ -61,6 +61,19 @@ pub trait Layer: Send + Sync + std::fmt::Debug {
     /// The output.
     fn forward(&self, n: usize, params: &[f64], x: &[f64], y: &mut [f64]);
 
+    /// Whether the output can be written over the input.
+    fn in_place(&self) -> InPlace {
+        InPlace::No
+    }
+
+    /// The output, written over the input; only called where [`Layer::in_place`] allows it.
+    fn forward_in_place(&self, _n: usize, _params: &[f64], _y: &mut [f64]) {}
+
+    /// Whether derivatives read the output.
+    fn needs_output(&self) -> bool {
+        true
+    }
+
     /// First derivative of the output along (direction, dx).
     fn tangent(&self, at: At<'_>, direction: &[f64], dx: Option<&[f64]>, dy: &mut [f64]);
 
@@ -109,6 +122,17 @@ pub trait Layer: Send + Sync + std::fmt::Debug {
     fn start(&self) -> Option<Vec<f64>> {
         None
     }
+}
+
+/// What a layer that overwrites its input can still do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InPlace {
+    /// It cannot overwrite its input.
+    No,
+    /// Values; derivatives need the input.
+    Values,
+    /// Values and derivatives, which need the output alone: it stands in for the input.
+    Derivatives,
 }
 
 /// How often a layer applies its linear maps.

@@ -123,6 +123,10 @@ impl Layer for LayerNorm {
         });
     }
 
+    fn needs_output(&self) -> bool {
+        false
+    }
+
     fn tangent(
         &self,
         At { n, params, x, .. }: At<'_>,

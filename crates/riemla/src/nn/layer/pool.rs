@@ -1,6 +1,7 @@
 //! Average and maximum pooling over windows of an image.
 
 use super::{At, Layer, Shape};
+use crate::linalg::simd::{Isa, Kernel, dispatch};
 use crate::{Error, Result};
 
 /// Where the windows of a pooling layer lie.
@@ -40,18 +41,22 @@ impl Windows {
         Shape::Image { channels: self.channels, height, width }
     }
 
-    /// Calls `f(output position, first input position)` for every window; positions count
-    /// blocks of samples, so multiply by n for an offset.
-    fn for_each_window(&self, mut f: impl FnMut(usize, usize)) {
-        let (out_h, out_w) = self.output_size();
-        for c in 0..self.channels {
-            for oy in 0..out_h {
-                let row = (c * self.height + oy * self.stride[0]) * self.width;
-                for ox in 0..out_w {
-                    f((c * out_h + oy) * out_w + ox, row + ox * self.stride[1]);
-                }
-            }
-        }
+    /// (output position, first input position) of every window; positions count blocks of samples, so
+    /// multiply by n for an offset.
+    #[inline(always)]
+    fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        let (height, width) = self.output_size();
+        (0..self.channels * height).flat_map(move |row| {
+            let (channel, r) = (row / height, row % height);
+            let first = (channel * self.height + r * self.stride[0]) * self.width;
+            (0..width).map(move |q| (row * width + q, first + q * self.stride[1]))
+        })
+    }
+
+    /// Whether each number of the image lies in exactly one window.
+    fn tile(&self) -> bool {
+        let [rows, columns] = self.kernel;
+        self.stride == self.kernel && self.height.is_multiple_of(rows) && self.width.is_multiple_of(columns)
     }
 
     /// Positions inside a window relative to its first one.
@@ -62,7 +67,7 @@ impl Windows {
 
     /// Calls `f(output position, input position)` for every pair, window by window.
     fn for_each(&self, mut f: impl FnMut(usize, usize)) {
-        self.for_each_window(|out, first| self.offsets().for_each(|offset| f(out, first + offset)));
+        self.places().for_each(|(out, first)| self.offsets().for_each(|offset| f(out, first + offset)));
     }
 }
 
@@ -83,25 +88,102 @@ impl AveragePool {
     }
 
     fn apply(&self, n: usize, x: Option<&[f64]>, y: &mut [f64]) {
-        y.fill(0.0);
-        let Some(x) = x else { return };
-        self.windows.for_each(|out, input| {
-            for (y, x) in y[out * n..][..n].iter_mut().zip(&x[input * n..][..n]) {
-                *y += x;
-            }
-        });
-        crate::linalg::vector::scale(self.weight(), y);
+        let weight = self.weight();
+        match x {
+            Some(x) => dispatch(Means { windows: &self.windows, n, weight, x, y }),
+            None => y.fill(0.0),
+        }
     }
 
     fn transpose(&self, n: usize, u: &[f64], x_adjoint: Option<&mut [f64]>) {
-        let Some(x_adjoint) = x_adjoint else { return };
-        x_adjoint.fill(0.0);
         let weight = self.weight();
-        self.windows.for_each(|out, input| {
-            for (x, u) in x_adjoint[input * n..][..n].iter_mut().zip(&u[out * n..][..n]) {
-                *x += weight * u;
+        if let Some(x_adjoint) = x_adjoint {
+            dispatch(Spread { windows: &self.windows, n, weight, u, x_adjoint });
+        }
+    }
+}
+
+/// y ← the weighted sums over windows.
+struct Means<'a> {
+    windows: &'a Windows,
+    n: usize,
+    weight: f64,
+    x: &'a [f64],
+    y: &'a mut [f64],
+}
+
+impl Kernel for Means<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Self { windows, n, weight, x, y } = self;
+        let [rows, columns] = windows.kernel;
+        for (out, first) in windows.places() {
+            let y = &mut y[out * n..][..n];
+            let (whole, rest) = y.as_chunks_mut::<SAMPLES>();
+            let first_rest = whole.len() * SAMPLES;
+            // Sums of so many samples fit the registers: each number is read and written once.
+            for (chunk, y) in whole.iter_mut().enumerate() {
+                let mut sum = [0.0; SAMPLES];
+                for row in 0..rows {
+                    for column in 0..columns {
+                        let from = (first + row * windows.width + column) * n + chunk * SAMPLES;
+                        for (sum, x) in sum.iter_mut().zip(&x[from..from + SAMPLES]) {
+                            *sum += x;
+                        }
+                    }
+                }
+                for (y, sum) in y.iter_mut().zip(&sum) {
+                    *y = weight * sum;
+                }
             }
-        });
+            for (i, y) in rest.iter_mut().enumerate() {
+                let mut sum = 0.0;
+                for row in 0..rows {
+                    for column in 0..columns {
+                        sum += x[(first + row * windows.width + column) * n + first_rest + i];
+                    }
+                }
+                *y = weight * sum;
+            }
+        }
+    }
+}
+
+/// Samples of an output that are summed together.
+const SAMPLES: usize = 16;
+
+/// The transpose of [`Means`].
+struct Spread<'a> {
+    windows: &'a Windows,
+    n: usize,
+    weight: f64,
+    u: &'a [f64],
+    x_adjoint: &'a mut [f64],
+}
+
+impl Kernel for Spread<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Self { windows, n, weight, u, x_adjoint } = self;
+        let [rows, columns] = windows.kernel;
+        // Windows that tile the image write each number once.
+        let tiles = windows.tile();
+        if !tiles {
+            x_adjoint.fill(0.0);
+        }
+        for (out, first) in windows.places() {
+            let u = &u[out * n..][..n];
+            for row in 0..rows {
+                for column in 0..columns {
+                    let x = &mut x_adjoint[(first + row * windows.width + column) * n..][..n];
+                    for (x, u) in x.iter_mut().zip(u) {
+                        *x = if tiles { 0.0 } else { *x } + weight * u;
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -112,6 +194,10 @@ impl Layer for AveragePool {
 
     fn forward(&self, n: usize, _params: &[f64], x: &[f64], y: &mut [f64]) {
         self.apply(n, Some(x), y);
+    }
+
+    fn needs_output(&self) -> bool {
+        false
     }
 
     fn tangent(&self, at: At<'_>, _direction: &[f64], dx: Option<&[f64]>, dy: &mut [f64]) {
@@ -168,7 +254,7 @@ impl MaxPool {
     /// Calls `f(output offset, input offset)` at the place of each window's maximum.
     fn for_each_maximum(&self, at: At<'_>, mut f: impl FnMut(usize, usize)) {
         let n = at.n;
-        self.windows.for_each_window(|out, first| {
+        self.windows.places().for_each(|(out, first)| {
             for i in 0..n {
                 let o = out * n + i;
                 let place = self.windows.offsets().map(|offset| (first + offset) * n + i);

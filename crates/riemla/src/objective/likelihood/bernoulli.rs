@@ -27,17 +27,17 @@ impl OutputLoss for Bernoulli {
         total
     }
 
-    fn hessian_product(&self, _n: usize, f: &[f64], d: &[f64], out: &mut [f64], _scratch: &mut [f64]) {
+    fn fisher_product(&self, _n: usize, f: &[f64], d: &[f64], out: &mut [f64], _scratch: &mut [f64]) {
         sigmoid(f, out);
         for (o, d) in out.iter_mut().zip(d) {
             *o = *o * (1.0 - *o) * d;
         }
     }
 
-    fn third_product(&self, _n: usize, f: &[f64], d: &[f64], out: &mut [f64], _scratch: &mut [f64]) {
+    fn christoffel(&self, _n: usize, f: &[f64], d: &[f64], out: &mut [f64], _scratch: &mut [f64]) {
         sigmoid(f, out);
         for (o, d) in out.iter_mut().zip(d) {
-            *o = *o * (1.0 - *o) * (1.0 - 2.0 * *o) * d * d;
+            *o = 0.5 * *o * (1.0 - *o) * (1.0 - 2.0 * *o) * d * d;
         }
     }
 

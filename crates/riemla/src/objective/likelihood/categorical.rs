@@ -29,7 +29,7 @@ impl OutputLoss for Categorical {
         total
     }
 
-    fn hessian_product(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]) {
+    fn fisher_product(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]) {
         let (mean, probabilities) = scratch[..n + f.len()].split_at_mut(n);
         softmax_rows(f, n, f.len() / n, probabilities, mean);
         mean.fill(0.0);
@@ -46,14 +46,14 @@ impl OutputLoss for Categorical {
         }
     }
 
-    /// p⊙[(d − p·d)² − Var_p d].
-    fn third_product(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]) {
+    /// ½ p⊙[(d − p·d)² − Var_p d].
+    fn christoffel(&self, n: usize, f: &[f64], d: &[f64], out: &mut [f64], scratch: &mut [f64]) {
         softmax_rows(f, n, f.len() / n, out, &mut scratch[..n]);
         for i in 0..n {
             let sample = || (i..f.len()).step_by(n);
             let mean: f64 = sample().map(|k| out[k] * d[k]).sum();
             let variance: f64 = sample().map(|k| out[k] * (d[k] - mean).powi(2)).sum();
-            sample().for_each(|k| out[k] *= (d[k] - mean).powi(2) - variance);
+            sample().for_each(|k| out[k] *= 0.5 * ((d[k] - mean).powi(2) - variance));
         }
     }
 

@@ -1,17 +1,15 @@
 //! What a posterior can be built on: a loss with a gradient, and what else a model can do.
 
+mod curvature;
 mod moments;
 mod network;
 mod outputs;
 
 use std::sync::Arc;
 
-use super::BatchPlan;
 use crate::curvature::{Gaussian, SubsetRanges};
-use crate::data::draw_batch;
 use crate::geometry::Metric;
 use crate::objective::{Likelihood, Objective};
-use crate::random::Rng;
 use crate::{Error, Result};
 
 pub use network::NetworkOutputs;
@@ -24,7 +22,7 @@ pub use network::NetworkOutputs;
 /// | `map`, `la`, `riem-la`; both loss metrics, all rules for the strength but the held-out one | `impl Model for MyModel {}` |
 /// | Dormand-Prince in place of the constrained leapfrog | [`Objective::second_derivatives`] |
 /// | `lin-la`, `lin-riem-la` | [`Model::linearized`] |
-/// | batches | [`Model::rows`], [`Model::on_rows`], for stratified ones [`Model::labels`] |
+/// | batches | [`Model::rows`], [`Model::on_rows`]; by leverage [`Model::row_curvatures`], stratified [`Model::labels`] |
 /// | the Fisher metric | [`Model::fisher_metric`] |
 /// | predictions, the held-out rule | [`Model::outputs`] |
 ///
@@ -46,10 +44,17 @@ pub trait Model: Objective {
         None
     }
 
-    /// The loss on some rows, its likelihood scaled by N/B.
-    fn on_rows(&self, rows: &[usize]) -> Result<Box<dyn Model>> {
-        let _ = rows;
+    /// The loss on some rows, each counted with its weight: N/B in a batch of B rows drawn uniformly.
+    fn on_rows(&self, rows: &[usize], weights: &[f64]) -> Result<Box<dyn Model>> {
+        let _ = (rows, weights);
         lacks("rows to draw batches from", "batches", "all data")
+    }
+
+    /// The curvature of every row's loss along directions v of the weights, the outputs linearised at `center`:
+    /// (Jᵢv)ᵀΛᵢJᵢv, averaged over the directions (0 if there are none).
+    fn row_curvatures(&self, center: &[f64], directions: &[Vec<f64>]) -> Result<Vec<f64>> {
+        let _ = (center, directions);
+        lacks("curvatures of its rows", "batches by leverage", "uniform batches of a given size")
     }
 
     /// The Fisher metric on the uncertain weights, the others held at `center`; of the outputs
@@ -118,18 +123,4 @@ pub struct OutputMoments {
 
 fn lacks<T>(what: &str, user: &str, instead: &str) -> Result<T> {
     Err(Error::Unsupported(format!("this model has no {what}, needed for {user}; use {instead}")))
-}
-
-/// The loss of a model on the batch of one draw.
-pub(super) fn batch_of(model: &dyn Model, plan: BatchPlan, rng: &mut Rng) -> Result<Box<dyn Model>> {
-    let Some(rows) = model.rows() else { return model.on_rows(&[]) };
-    let labels = match (plan.stratified, model.labels()) {
-        (true, None) => {
-            let message = "stratified batches need class labels; use plain batches for regression";
-            return Err(Error::Unsupported(message.into()));
-        }
-        (true, labels) => labels,
-        (false, _) => None,
-    };
-    model.on_rows(&draw_batch(rows, labels, plan.size, rng)?)
 }

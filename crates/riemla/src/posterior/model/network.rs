@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::curvature::row_curvatures;
 use super::moments::linearized_moments;
 use super::outputs::{linearized_outputs, outputs};
 use super::{Model, OutputMoments, Outputs};
@@ -25,8 +26,12 @@ impl Model for NetworkLoss {
         self.data().labels()
     }
 
-    fn on_rows(&self, rows: &[usize]) -> Result<Box<dyn Model>> {
-        Ok(Box::new(NetworkLoss::on_rows(self, rows)?))
+    fn on_rows(&self, rows: &[usize], weights: &[f64]) -> Result<Box<dyn Model>> {
+        Ok(Box::new(self.on_weighted_rows(rows, weights)?))
+    }
+
+    fn row_curvatures(&self, center: &[f64], directions: &[Vec<f64>]) -> Result<Vec<f64>> {
+        row_curvatures(self, center, directions)
     }
 
     fn fisher_metric<'a>(

@@ -50,7 +50,7 @@ pub(super) fn outputs(network: &Network, thetas: &[&[f64]], inputs: &[f64]) -> R
     let blocks = blocks(network, inputs, rows);
     let run = |theta: &&[f64]| {
         let mut out = Vec::with_capacity(rows * network.outputs());
-        let mut values = Trace::new(network, BLOCK.min(rows));
+        let mut values = Trace::of_output(network, BLOCK.min(rows));
         for (n, x) in &blocks {
             values.resize(*n);
             network.forward(theta, x, &mut values);
@@ -76,7 +76,7 @@ pub(super) fn linearized_outputs(
         thetas.iter().map(|theta| theta.iter().zip(center).map(|(t, c)| t - c).collect()).collect();
     let mut all = vec![Vec::with_capacity(rows * network.outputs()); thetas.len()];
     for (n, x) in &blocks {
-        let mut values = Trace::new(network, *n);
+        let mut values = Trace::of_values(network, *n);
         network.forward(center, x, &mut values);
         all.par_iter_mut().zip(&directions).for_each(|(out, direction)| {
             let mut tangents = Trace::new(network, *n);

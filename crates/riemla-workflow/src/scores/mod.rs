@@ -3,107 +3,20 @@
 //! Accuracies and calibration errors are shares of 1, Brier scores are summed over the classes. Tables of
 //! other units (the paper's: per cent, per class) convert when they are written.
 
-use riemla::data::{Dataset, Targets};
-use riemla::predict::{ClassPrediction, Prediction, RegressionPrediction};
-use riemla::score::{self, Bootstrap, Interval, ReliabilityBin, normal_quantile, take_rows};
+mod constant;
+mod kinds;
+mod parts;
+
+use riemla::data::Targets;
+use riemla::predict::Prediction;
+use riemla::score::{self, Bootstrap, Interval, ReliabilityBin, normal_quantile};
 use riemla_files::encoding::Scale;
 
-use crate::report::Better;
+pub use constant::constant;
+pub use kinds::{ScoreKind, kind_of, kinds, proper};
 
-/// A score: its name, which end is good, what it says in a sentence, and how it is computed.
-#[derive(Debug, Clone, Copy)]
-pub struct ScoreKind {
-    /// Its name in tables and files.
-    pub name: &'static str,
-    /// Which end is good.
-    pub better: Better,
-    /// What it says.
-    pub meaning: &'static str,
-    of: Rule,
-}
-
-/// Of means, variances and targets.
-type ValueScore = fn(&[f64], &[f64], &[f64]) -> riemla::Result<f64>;
-
-/// Of probabilities (row-major, number of classes), labels and bins; or of means, variances and values.
-#[derive(Debug, Clone, Copy)]
-enum Rule {
-    Classes(fn(&[f64], usize, &[usize], usize) -> riemla::Result<f64>),
-    Values(ValueScore),
-}
-
-const CLASS_SCORES: [ScoreKind; 5] = [
-    ScoreKind {
-        name: "accuracy",
-        better: Better::Higher,
-        meaning: "share of correct predictions",
-        of: Rule::Classes(|p, classes, labels, _| score::accuracy(p, classes, labels)),
-    },
-    ScoreKind {
-        name: "nll",
-        better: Better::Lower,
-        meaning: "mean −log of the probability of the true class",
-        of: Rule::Classes(|p, classes, labels, _| score::nll(p, classes, labels)),
-    },
-    ScoreKind {
-        name: "brier",
-        better: Better::Lower,
-        meaning: "squared error of all probabilities of a row, mean over rows",
-        of: Rule::Classes(|p, classes, labels, _| score::brier(p, classes, labels)),
-    },
-    ScoreKind {
-        name: "ece",
-        better: Better::Lower,
-        meaning: "gap between confidence and accuracy, mean over bins",
-        of: Rule::Classes(score::ece),
-    },
-    ScoreKind {
-        name: "mce",
-        better: Better::Lower,
-        meaning: "the largest such gap",
-        of: Rule::Classes(score::mce),
-    },
-];
-
-const VALUE_SCORES: [ScoreKind; 4] = [
-    ScoreKind {
-        name: "rmse",
-        better: Better::Lower,
-        meaning: "root mean squared error of the predicted mean",
-        of: Rule::Values(|mean, _, values| score::rmse(mean, values)),
-    },
-    ScoreKind {
-        name: "nlpd",
-        better: Better::Lower,
-        meaning: "mean −log of the predicted density at the true value",
-        of: Rule::Values(score::nlpd),
-    },
-    ScoreKind {
-        name: "crps",
-        better: Better::Lower,
-        meaning: "distance of the predicted distribution from the true value",
-        of: Rule::Values(score::crps),
-    },
-    ScoreKind {
-        name: "coverage95",
-        better: Better::Neither,
-        meaning: "share of true values inside the 95 % interval; ideal: 0.95",
-        of: Rule::Values(|mean, variance, values| Ok(coverage(mean, variance, values, 0.95))),
-    },
-];
-
-/// The scores there are for these targets.
-pub fn kinds(targets: &Targets) -> &'static [ScoreKind] {
-    match targets {
-        Targets::Classes(_) => &CLASS_SCORES,
-        Targets::Values { .. } => &VALUE_SCORES,
-    }
-}
-
-/// The score that ranks methods: the log loss of classes, or of densities.
-pub fn proper(targets: &Targets) -> &'static ScoreKind {
-    &kinds(targets)[1]
-}
+use kinds::Rule;
+use parts::{column, one_target, some_rows, some_targets};
 
 /// Scores predictions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,13 +41,20 @@ impl Scorer {
             (Rule::Values(of), Prediction::Values(p), Targets::Values { values, .. }) => {
                 of(&p.mean, &p.variance(), values)
             }
+            (Rule::Counts(of), Prediction::Counts(p), Targets::Values { values, .. }) => {
+                of(&p.mean, &p.epistemic_variance, values)
+            }
+            (Rule::Labels(of), Prediction::Labels(p), Targets::Values { values, .. }) => {
+                of(&p.probabilities, values, p.labels, self.bins)
+            }
             _ => Err(unfit()),
         }
     }
 
     /// All scores by name, in the order of [`kinds`].
     pub fn all(self, prediction: &Prediction, targets: &Targets) -> riemla::Result<Vec<(&'static str, f64)>> {
-        kinds(targets).iter().map(|kind| Ok((kind.name, self.of(kind, prediction, targets)?))).collect()
+        let kinds = kinds(kind_of(prediction)).iter();
+        kinds.map(|kind| Ok((kind.name, self.of(kind, prediction, targets)?))).collect()
     }
 
     /// A score with its bootstrap interval over the rows.
@@ -170,6 +90,20 @@ impl Scorer {
         self.of(kind, &some_rows(prediction, rows), &some_targets(targets, rows))
     }
 
+    /// All scores of each of several targets; none for a single one and for classes.
+    pub fn per_target(
+        self,
+        prediction: &Prediction,
+        targets: &Targets,
+    ) -> riemla::Result<Vec<Vec<(&'static str, f64)>>> {
+        let Targets::Values { values, outputs: width @ 2.. } = targets else { return Ok(Vec::new()) };
+        let one = |k: usize| {
+            let values = column(values, *width, k);
+            self.all(&one_target(prediction, k), &Targets::Values { values, outputs: 1 })
+        };
+        (0..*width).map(one).collect()
+    }
+
     /// Confidence against accuracy, bin by bin; none for numbers.
     pub fn reliability(
         self,
@@ -179,6 +113,11 @@ impl Scorer {
         match (prediction, targets) {
             (Prediction::Classes(p), Targets::Classes(labels)) => {
                 score::reliability_bins(&p.probabilities, p.classes, labels, self.bins)
+            }
+            (Prediction::Labels(p), Targets::Values { values, .. }) => {
+                let pairs: Vec<f64> = p.probabilities.iter().flat_map(|p| [1.0 - p, *p]).collect();
+                let labels: Vec<usize> = values.iter().map(|y| usize::from(*y > 0.5)).collect();
+                score::reliability_bins(&pairs, 2, &labels, self.bins)
             }
             _ => Ok(Vec::new()),
         }
@@ -193,41 +132,15 @@ fn unfit() -> riemla::Error {
     )
 }
 
-/// The rows of a prediction that scores look at.
-fn some_rows(prediction: &Prediction, rows: &[usize]) -> Prediction {
-    match prediction {
-        Prediction::Classes(p) => Prediction::Classes(ClassPrediction {
-            classes: p.classes,
-            probabilities: take_rows(&p.probabilities, p.classes, rows),
-            entropy: Vec::new(),
-            aleatoric: None,
-            epistemic: None,
-        }),
-        Prediction::Values(p) => Prediction::Values(RegressionPrediction {
-            outputs: p.outputs,
-            mean: take_rows(&p.mean, p.outputs, rows),
-            epistemic_variance: take_rows(&p.epistemic_variance, p.outputs, rows),
-            aleatoric_variance: take_rows(&p.aleatoric_variance, p.outputs, rows),
-        }),
-    }
-}
-
-fn some_targets(targets: &Targets, rows: &[usize]) -> Targets {
-    match targets {
-        Targets::Classes(labels) => Targets::Classes(take_rows(labels, 1, rows)),
-        Targets::Values { values, outputs } => {
-            Targets::Values { values: take_rows(values, *outputs, rows), outputs: *outputs }
-        }
-    }
-}
-
 /// The truth in the units of predictions.
-pub fn decoded_targets(targets: &Targets, scale: Option<Scale>) -> Targets {
-    match (targets, scale) {
-        (Targets::Values { values, outputs }, Some(scale)) => {
-            Targets::Values { values: values.iter().map(|v| scale.decode(*v)).collect(), outputs: *outputs }
+pub fn decoded_targets(targets: &Targets, scales: &[Scale]) -> Targets {
+    match targets {
+        Targets::Values { values, outputs } if !scales.is_empty() => {
+            let decode = |(value, scale): (&f64, &Scale)| scale.decode(*value);
+            let values = values.iter().zip(scales.iter().cycle()).map(decode).collect();
+            Targets::Values { values, outputs: *outputs }
         }
-        (other, _) => other.clone(),
+        other => other.clone(),
     }
 }
 
@@ -242,46 +155,20 @@ pub fn coverage(means: &[f64], variances: &[f64], values: &[f64], level: f64) ->
     inside.count() as f64 / values.len().max(1) as f64
 }
 
-/// The prediction of the training targets alone, the same for every row: frequencies of the classes, of which there are
-/// `outputs` (one that training has not seen gets a share of one row), or mean and variance.
-pub fn constant(train: &Dataset, outputs: usize, rows: usize) -> Prediction {
-    match train.targets() {
-        Targets::Classes(labels) => {
-            let mut shares = vec![1.0 / outputs as f64; outputs];
-            labels.iter().for_each(|&label| shares[label] += 1.0);
-            shares.iter_mut().for_each(|share| *share /= labels.len() as f64 + 1.0);
-            Prediction::Classes(ClassPrediction {
-                classes: outputs,
-                probabilities: shares.repeat(rows),
-                entropy: Vec::new(),
-                aleatoric: None,
-                epistemic: None,
-            })
-        }
-        Targets::Values { values, outputs } => {
-            let n = train.len() as f64;
-            let column = |j: usize| values.iter().skip(j).step_by(*outputs);
-            let means: Vec<f64> = (0..*outputs).map(|j| column(j).sum::<f64>() / n).collect();
-            let variance = |j: usize| column(j).map(|y| (y - means[j]).powi(2)).sum::<f64>() / n;
-            let variances: Vec<f64> = (0..*outputs).map(variance).collect();
-            Prediction::Values(RegressionPrediction {
-                outputs: *outputs,
-                mean: means.repeat(rows),
-                epistemic_variance: vec![0.0; outputs * rows],
-                aleatoric_variance: variances.repeat(rows),
-            })
-        }
-    }
-}
-
-/// The loss of every row: 1 for a wrong class and 0 for the right one, or the squared error, summed over outputs.
+/// The loss of every row: 1 for a wrong class and 0 for the right one, the share of wrong labels, or the squared error,
+/// summed over outputs.
 pub fn losses(prediction: &Prediction, targets: &Targets) -> riemla::Result<Vec<f64>> {
     match (prediction, targets) {
         (Prediction::Classes(p), Targets::Classes(labels)) => {
             let rows = p.probabilities.chunks_exact(p.classes).zip(labels);
             Ok(rows.map(|(row, label)| f64::from(score::top_class(row) != *label)).collect())
         }
-        (Prediction::Values(p), Targets::Values { values, outputs }) => {
+        (Prediction::Labels(p), Targets::Values { values, .. }) => {
+            let wrong = |(p, y): (&f64, &f64)| f64::from((*p > 0.5) != (*y > 0.5));
+            let entries: Vec<f64> = p.probabilities.iter().zip(values).map(wrong).collect();
+            Ok(entries.chunks_exact(p.labels).map(|row| row.iter().sum::<f64>() / p.labels as f64).collect())
+        }
+        (Prediction::Values(p) | Prediction::Counts(p), Targets::Values { values, outputs }) => {
             let squares = |(mean, value): (&[f64], &[f64])| {
                 mean.iter().zip(value).map(|(mean, value)| (mean - value).powi(2)).sum()
             };
@@ -294,7 +181,7 @@ pub fn losses(prediction: &Prediction, targets: &Targets) -> riemla::Result<Vec<
 /// How unsure a prediction is of every row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Doubts {
-    /// 1 − the largest probability, or the variance.
+    /// 1 − the largest probability (of labels, the mean over them), or the variance summed over targets.
     pub confidence: Vec<f64>,
     /// Entropy; none for numbers.
     pub entropy: Option<Vec<f64>>,
@@ -309,7 +196,18 @@ impl Doubts {
                 let entropy = Some(score::entropies(&p.probabilities, p.classes)?);
                 Self { confidence: largest.iter().map(|p| 1.0 - p).collect(), entropy }
             }
-            Prediction::Values(p) => Self { confidence: p.variance(), entropy: None },
+            Prediction::Labels(p) => {
+                let unsure = |row: &[f64]| row.iter().map(|p| p.min(1.0 - p)).sum::<f64>() / p.labels as f64;
+                let entropy = |row: &[f64]| row.iter().sum();
+                Self {
+                    confidence: p.probabilities.chunks_exact(p.labels).map(unsure).collect(),
+                    entropy: Some(p.entropy.chunks_exact(p.labels).map(entropy).collect()),
+                }
+            }
+            Prediction::Values(p) | Prediction::Counts(p) => {
+                let confidence = p.variance().chunks_exact(p.outputs).map(|row| row.iter().sum()).collect();
+                Self { confidence, entropy: None }
+            }
         })
     }
 
@@ -325,6 +223,8 @@ impl Doubts {
 
 #[cfg(test)]
 mod tests {
+    use riemla::predict::ClassPrediction;
+
     use super::*;
 
     fn classes(probabilities: &[f64]) -> Prediction {
@@ -354,7 +254,7 @@ mod tests {
             assert_eq!(*name, wanted_name);
             assert!((value - wanted).abs() < 1e-15, "{name}: {value} and not {wanted}");
         }
-        assert_eq!(proper(&targets).name, "nll");
+        assert_eq!(proper(kind_of(&prediction)).name, "nll");
         let numbers = Targets::Values { values: vec![0.0; 4], outputs: 1 };
         assert!(Scorer::default().all(&prediction, &numbers).is_err(), "the other kind");
     }

@@ -1,0 +1,62 @@
+//! Likelihoods by name, as commands and Python take them.
+
+use riemla::objective::{Likelihood, OutputNoise, TargetKind};
+use riemla_files::Task;
+use serde::{Deserialize, Serialize};
+
+/// What the outputs of a network mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LikelihoodName {
+    /// Classes, one logit each.
+    Categorical,
+    /// Two classes, one logit.
+    Bernoulli,
+    /// Numbers with one noise.
+    Gaussian,
+    /// Numbers, each with a noise of its own.
+    GaussianPerOutput,
+    /// Numbers whose noise depends on the input.
+    Heteroscedastic,
+    /// Counts.
+    Poisson,
+    /// Several yes/no labels.
+    MultiLabel,
+}
+
+impl LikelihoodName {
+    /// What its targets are in a table.
+    pub fn task(self) -> Task {
+        match self {
+            Self::Categorical | Self::Bernoulli => Task::Classification,
+            Self::Gaussian | Self::GaussianPerOutput | Self::Heteroscedastic => Task::Regression,
+            Self::Poisson => Task::Counts,
+            Self::MultiLabel => Task::Labels,
+        }
+    }
+
+    /// The likelihood of a network with so many outputs; `sigma` is the noise of those that have one.
+    pub fn with_noise(self, sigma: f64, outputs: usize) -> riemla::Result<Likelihood> {
+        Ok(match self {
+            Self::Categorical => Likelihood::Categorical,
+            Self::Bernoulli => Likelihood::Bernoulli,
+            Self::Gaussian => Likelihood::Gaussian { sigma_noise: sigma },
+            Self::GaussianPerOutput => {
+                Likelihood::GaussianPerOutput { sigma_noise: OutputNoise::new(&vec![sigma; outputs])? }
+            }
+            Self::Heteroscedastic => Likelihood::Heteroscedastic,
+            Self::Poisson => Likelihood::Poisson,
+            Self::MultiLabel => Likelihood::MultiLabel,
+        })
+    }
+}
+
+/// What the targets of a likelihood are in a table.
+pub fn task_of(likelihood: Likelihood) -> Task {
+    match likelihood.kind() {
+        TargetKind::Classes => Task::Classification,
+        TargetKind::Values => Task::Regression,
+        TargetKind::Counts => Task::Counts,
+        TargetKind::Labels => Task::Labels,
+    }
+}

@@ -1,0 +1,169 @@
+//! The ways to predict that an evaluation compares: those of one posterior, and those of its members together.
+
+use std::path::Path;
+
+use riemla::data::Dataset;
+use riemla::objective::Likelihood;
+use riemla::predict::{Prediction, Temperature};
+use riemla_files::SavedPosterior;
+use riemla_files::encoding::Scale;
+
+use super::EvaluateConfig;
+use crate::method::MethodName;
+use crate::scores::constant;
+use crate::workflow::draws::{DrawnSet, assembled, closed_form, drawn, predictor, set_names};
+use crate::workflow::error::Result;
+use crate::workflow::held_out::at_temperature;
+use crate::workflow::members::{Posteriors, Together};
+use crate::workflow::predictor::{self, Predictor, decoded, scales};
+use crate::workflow::sample::SAMPLES_DIRECTORY;
+use crate::workflow::set_summary::SetSummary;
+
+/// One way to predict.
+pub(super) struct Way {
+    pub(super) name: String,
+    pub(super) method: MethodName,
+    pub(super) source: Source,
+    /// What was found out about its draws.
+    pub(super) summary: Option<SetSummary>,
+}
+
+/// Where its predictions come from.
+pub(super) enum Source {
+    /// The training targets alone.
+    Constant { train: Dataset, likelihood: Likelihood, outputs: usize, scales: Vec<Scale> },
+    /// Weights.
+    Weights(Together),
+}
+
+impl Source {
+    pub(super) fn draws(&self) -> usize {
+        match self {
+            Self::Constant { .. } => 0,
+            Self::Weights(together) => together.draws(),
+        }
+    }
+
+    pub(super) fn temperature(&self) -> Option<Temperature> {
+        let Self::Weights(Together { predictors, .. }) = self else { return None };
+        match predictors.as_slice() {
+            [Predictor { way: predictor::Way::Temperature(temperature), .. }] => Some(*temperature),
+            _ => None,
+        }
+    }
+
+    pub(super) fn predict(&self, inputs: &[f64], rows: usize) -> riemla::Result<Prediction> {
+        match self {
+            Self::Constant { train, likelihood, outputs, scales } => {
+                Ok(decoded(constant(train, *likelihood, *outputs, rows), scales))
+            }
+            Self::Weights(together) => together.predict(inputs),
+        }
+    }
+}
+
+/// All ways to predict, the trained weights first. Where there are several members: those of the first without its
+/// draws, to compare with, and every way of all of them together, named `…-members`.
+pub(super) fn ways(
+    posteriors: &Posteriors,
+    held_out: Option<&Dataset>,
+    config: &EvaluateConfig,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Way>> {
+    let [(directory, saved), others @ ..] = posteriors.members.as_slice() else { return Ok(Vec::new()) };
+    let mut first = ways_of(directory, saved, held_out, config, notes)?;
+    if others.is_empty() {
+        return Ok(first);
+    }
+    let mut members = Vec::new();
+    for (directory, saved) in others {
+        // What there is to say about the rows was said for the first.
+        members.push(ways_of(directory, saved, held_out, config, &mut Vec::new())?);
+    }
+    let mut all = Vec::new();
+    for way in &first {
+        let found: Vec<&Way> =
+            members.iter().filter_map(|ways| ways.iter().find(|w| w.name == way.name)).collect();
+        let of = |way: &&Way| match &way.source {
+            Source::Weights(together) => Some(together.predictors.clone()),
+            Source::Constant { .. } => None,
+        };
+        let predictors: Vec<Vec<Predictor>> =
+            [&way].into_iter().chain(&found).filter_map(|way| of(way)).collect();
+        if predictors.len() <= members.len() {
+            if !matches!(way.source, Source::Constant { .. }) {
+                let (here, there) = (predictors.len(), posteriors.members.len());
+                notes
+                    .push(format!("{}: only {here} of {there} members have it, so it is left out", way.name));
+            }
+            continue;
+        }
+        for (k, member) in [way].into_iter().chain(found.iter().copied()).enumerate() {
+            let warnings = member.summary.iter().flat_map(|summary| &summary.warnings);
+            notes.extend(warnings.map(|warning| format!("{} of member {}: {warning}", way.name, k + 1)));
+        }
+        let together = Together { predictors: predictors.concat(), weights: posteriors.weights.clone() };
+        all.push(Way {
+            name: format!("{}-members", way.name),
+            method: way.method,
+            source: Source::Weights(together),
+            summary: None,
+        });
+    }
+    let alone = [MethodName::Map, MethodName::Constant, MethodName::MapTemperature];
+    first.retain(|way| alone.contains(&way.method));
+    first.extend(all);
+    Ok(first)
+}
+
+/// The ways of one posterior, the trained weights first.
+fn ways_of(
+    directory: &Path,
+    saved: &SavedPosterior,
+    held_out: Option<&Dataset>,
+    config: &EvaluateConfig,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Way>> {
+    let there = set_names(directory)?;
+    let sets = if config.sets.is_empty() { there } else { config.sets.clone() };
+    if sets.is_empty() {
+        notes.push(format!(
+            "{} has no draws of geodesics yet: `riemla sample {0}` creates them",
+            directory.display()
+        ));
+    }
+    let weights = |name: &str, method: MethodName, predictor: Predictor| -> Result<Way> {
+        let summary = SetSummary::read(&directory.join(SAMPLES_DIRECTORY).join(name))?;
+        Ok(Way { name: name.into(), method, source: Source::Weights(predictor.into()), summary })
+    };
+    let of_set = |name: &str| -> Result<Way> {
+        let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
+        weights(name, (&config).into(), assembled(saved, &config, thetas)?)
+    };
+    let named = |method: MethodName, predictor| weights(method.name(), method, predictor);
+    let map = predictor(saved, directory, MethodName::Map.name())?;
+    let mut all = vec![named(MethodName::Map, map.clone())?];
+    if let Some(data) = &saved.data {
+        let source = Source::Constant {
+            train: data.train.clone(),
+            likelihood: saved.laplace.likelihood,
+            outputs: map.model.output_len(),
+            scales: scales(&saved.model),
+        };
+        let method = MethodName::Constant;
+        all.push(Way { name: method.name().into(), method, source, summary: None });
+    }
+    if let Some(at_temperature) = at_temperature(map, held_out, notes)? {
+        all.push(named(MethodName::MapTemperature, at_temperature)?);
+    }
+    let cheap = [MethodName::La.name(), MethodName::LinLa.name()];
+    let done = |name: &str| all.iter().any(|way| way.name == name) || cheap.contains(&name);
+    let others: Vec<&str> = sets.iter().map(String::as_str).filter(|name| !done(name)).collect();
+    for name in cheap.into_iter().chain(others) {
+        all.push(match name.parse() {
+            Ok(MethodName::LinLaProbit) => named(MethodName::LinLaProbit, closed_form(saved)?)?,
+            _ => of_set(name)?,
+        });
+    }
+    Ok(all)
+}

@@ -1,0 +1,189 @@
+//! Several networks that predict together: trained from fresh weights, each with its own fit and draws.
+//!
+//! A directory of members has one directory for each; a plain one is taken as a set of one, so that commands need no
+//! second way.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use riemla::predict::Prediction;
+use riemla::train::TrainStatus;
+use riemla_files::encoding::Scale;
+use riemla_files::members::members_of;
+use riemla_files::{InUse, Model, SavedPosterior};
+
+use super::draws;
+use super::error::{Result, WorkflowError};
+use super::predictor::Predictor;
+use super::sample::{SampleConfig, Sampled, read_posterior, sample};
+use super::train::{NetworkChoice, TrainConfig, Trained, prepare, train_on};
+use crate::watch::Watch;
+
+/// The directories of the members; the directory itself if it is a plain one.
+pub fn directories(directory: &Path) -> Result<Vec<PathBuf>> {
+    Ok(members_of(directory)?.unwrap_or_else(|| vec![directory.into()]))
+}
+
+/// Trains several networks on the same rows, from fresh weights each: member k from the seed plus k − 1.
+///
+/// Hidden layers are chosen once, for the first; prior and noise are found for each. Once `stop` is set, the members
+/// that are finished are kept.
+pub fn train_members(
+    config: &TrainConfig,
+    members: usize,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Vec<Trained>> {
+    let prepared = prepare(config)?;
+    let mut all = vec![train_on(config, prepared.clone(), stop, watch)?];
+    for k in 1..members {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        watch.note(&format!("member {} of {members}", k + 1));
+        let next = TrainConfig {
+            network: NetworkChoice::Given(all[0].model.network.clone()),
+            seed: config.seed.wrapping_add(k as u64),
+            baselines: false,
+            ..config.clone()
+        };
+        let trained = train_on(&next, prepared.clone(), stop, watch)?;
+        if trained.report.status != TrainStatus::Stopped {
+            all.push(trained);
+        }
+    }
+    if all.len() < members {
+        let note = format!("interrupted: {} of {members} members are kept", all.len());
+        all[0].notes.push(note);
+    }
+    Ok(all)
+}
+
+/// Draws of every member: `samples` in all, shared out evenly (rounded up); member k has the seed plus k − 1.
+pub fn sample_members(
+    directory: &Path,
+    config: &SampleConfig,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<Vec<Sampled>> {
+    let Some(members) = members_of(directory)? else {
+        return Ok(vec![sample(directory, config, stop, watch)?]);
+    };
+    let _in_use = InUse::claim(directory)?;
+    let count = members.len();
+    let mut all = Vec::new();
+    for (k, member) in members.iter().enumerate() {
+        if stop.load(Ordering::Relaxed) && !all.is_empty() {
+            break;
+        }
+        watch.note(&format!("member {} of {count}", k + 1));
+        let own = SampleConfig {
+            samples: config.samples.div_ceil(count as u64),
+            seed: config.seed.wrapping_add(k as u64),
+            seconds: config.seconds.map(|seconds| seconds / count as f64),
+            ..config.clone()
+        };
+        all.push(sample(member, &own, stop, watch)?);
+    }
+    Ok(all)
+}
+
+/// How much each member counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Weighting {
+    /// All the same.
+    #[default]
+    Equal,
+    /// In proportion to their marginal likelihoods, as posterior probabilities of models under equal odds.
+    Evidence,
+}
+
+/// A posterior directory, or the members of one.
+pub struct Posteriors {
+    /// Directories and what is in them; at least one.
+    pub members: Vec<(PathBuf, SavedPosterior)>,
+    /// How much each counts.
+    pub weights: Vec<f64>,
+}
+
+impl Posteriors {
+    /// Reads one posterior, or all members.
+    pub fn read(directory: &Path, weighting: Weighting) -> Result<Self> {
+        let one = |path: PathBuf| read_posterior(&path).map(|saved| (path, saved));
+        let members = directories(directory)?.into_iter().map(one).collect::<Result<Vec<_>>>()?;
+        let weights = weights(&members, weighting)?;
+        Ok(Self { members, weights })
+    }
+
+    /// The first member, whose description of columns, classes and rows is that of all.
+    pub fn first(&self) -> &SavedPosterior {
+        &self.members[0].1
+    }
+
+    /// Its model.
+    pub fn model(&self) -> &Model {
+        &self.first().model
+    }
+
+    /// All of them predicting with the sets of one name.
+    pub fn predictor(&self, name: &str) -> Result<Together> {
+        let one = |(path, saved): &(PathBuf, SavedPosterior)| draws::predictor(saved, path, name);
+        let predictors = self.members.iter().map(one).collect::<Result<Vec<_>>>()?;
+        Ok(Together { predictors, weights: self.weights.clone() })
+    }
+}
+
+fn weights(members: &[(PathBuf, SavedPosterior)], weighting: Weighting) -> Result<Vec<f64>> {
+    if weighting == Weighting::Equal {
+        return Ok(vec![1.0; members.len()]);
+    }
+    let evidence = |(path, saved): &(PathBuf, SavedPosterior)| {
+        saved.laplace.log_marginal_likelihood.ok_or_else(|| {
+            WorkflowError::unfit(format!(
+                "{} has no marginal likelihood to weigh members by: use equal weights",
+                path.display()
+            ))
+        })
+    };
+    let evidences = members.iter().map(evidence).collect::<Result<Vec<f64>>>()?;
+    let largest = evidences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Ok(evidences.into_iter().map(|value| (value - largest).exp()).collect())
+}
+
+/// Predictors whose predictions are mixed; one predicts as it would alone.
+#[derive(Clone)]
+pub struct Together {
+    /// At least one.
+    pub predictors: Vec<Predictor>,
+    /// How much each counts.
+    pub weights: Vec<f64>,
+}
+
+impl From<Predictor> for Together {
+    fn from(only: Predictor) -> Self {
+        Self { predictors: vec![only], weights: vec![1.0] }
+    }
+}
+
+impl Together {
+    /// Predictions for row-major inputs, in the units of the data.
+    pub fn predict(&self, inputs: &[f64]) -> riemla::Result<Prediction> {
+        let members = self.predictors.iter().map(|one| one.predict(inputs));
+        Prediction::mixture(&members.collect::<riemla::Result<Vec<_>>>()?, &self.weights)
+    }
+
+    /// Weights of networks behind a prediction.
+    pub fn draws(&self) -> usize {
+        self.predictors.iter().map(|one| one.thetas.len()).sum()
+    }
+
+    /// Features of a row.
+    pub fn input_len(&self) -> usize {
+        self.predictors[0].model.input_len()
+    }
+
+    /// Scales of real targets.
+    pub fn scales(&self) -> &[Scale] {
+        &self.predictors[0].scales
+    }
+}

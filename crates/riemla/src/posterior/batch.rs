@@ -1,0 +1,290 @@
+//! Batches: which rows of the data one draw follows, and how much each of them counts.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{Model, Posterior};
+use crate::data::{draw_batch, draw_beside};
+use crate::random::{Purpose, stream};
+use crate::{Error, Result};
+
+/// A fresh random batch of the data for every draw (docs/decisions/0027-batches.md).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchPlan {
+    /// Rows per batch.
+    pub size: BatchSize,
+    /// Which rows, and how much each counts.
+    #[serde(default)]
+    pub design: BatchDesign,
+}
+
+/// Rows per batch; in files a number, or the word `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "NumberOrWord", into = "NumberOrWord")]
+pub enum BatchSize {
+    /// This number.
+    Rows(usize),
+    /// As many as it takes for the rows of the largest leverage to hold [`AUTO_SHARE`] of the effective dimension.
+    Auto,
+}
+
+/// How the rows of a batch are chosen. In files and on the command line it is its name: `uniform`, `stratified`,
+/// `leverage` (or `leverage=0.5`).
+///
+/// The loss of a batch is that of all data on average over the draws, except that the counts of stratified batches are
+/// rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum BatchDesign {
+    /// The rows of the largest leverage ([`Posterior::leverages`]) are in every batch and count once; the others are
+    /// drawn at random and count for those that were not.
+    Leverage {
+        /// Share of the batch that is kept from draw to draw, at least 0 and below 1.
+        kept: f64,
+    },
+    /// All rows are drawn at random, and count N/B times: the paper's batches.
+    #[default]
+    Uniform,
+    /// The same, with the label frequencies of the data.
+    Stratified,
+}
+
+/// Share of the batch that is kept, unless set.
+const KEPT: f64 = 0.75;
+/// Share of the effective dimension that the rows of a batch hold whose size is not given.
+pub const AUTO_SHARE: f64 = 0.9;
+/// Tangents that a leverage is the mean over: it orders rows, and is known to a third.
+const TANGENTS: u64 = 20;
+
+impl BatchDesign {
+    /// By leverage, with the share of [`Self::Leverage`] that the word alone stands for: 3/4.
+    pub fn leverage() -> Self {
+        Self::Leverage { kept: KEPT }
+    }
+}
+
+impl fmt::Display for BatchDesign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Leverage { kept } => write!(f, "leverage={kept}"),
+            Self::Uniform => f.pad("uniform"),
+            Self::Stratified => f.pad("stratified"),
+        }
+    }
+}
+
+impl FromStr for BatchDesign {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let unknown =
+            || Error::range("batch design", text, "uniform, stratified, leverage or leverage=SHARE");
+        match text.split_once('=') {
+            None if text == "leverage" => Ok(Self::leverage()),
+            None if text == "uniform" => Ok(Self::Uniform),
+            None if text == "stratified" => Ok(Self::Stratified),
+            Some(("leverage", share)) => {
+                let kept = share.parse().map_err(|_| unknown())?;
+                check_share(kept)?;
+                Ok(Self::Leverage { kept })
+            }
+            _ => Err(unknown()),
+        }
+    }
+}
+
+fn check_share(kept: f64) -> Result<()> {
+    if (0.0..1.0).contains(&kept) {
+        return Ok(());
+    }
+    Err(Error::range(
+        "kept share of a batch",
+        kept,
+        "at least 0 and below 1: the other rows must be seen as well",
+    ))
+}
+
+impl TryFrom<String> for BatchDesign {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<BatchDesign> for String {
+    fn from(design: BatchDesign) -> Self {
+        design.to_string()
+    }
+}
+
+impl From<usize> for BatchSize {
+    fn from(rows: usize) -> Self {
+        Self::Rows(rows)
+    }
+}
+
+/// What a size is in files.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum NumberOrWord {
+    Number(usize),
+    Word(String),
+}
+
+impl TryFrom<NumberOrWord> for BatchSize {
+    type Error = Error;
+
+    fn try_from(value: NumberOrWord) -> Result<Self> {
+        match value {
+            NumberOrWord::Number(rows) => Ok(Self::Rows(rows)),
+            NumberOrWord::Word(word) if word == "auto" => Ok(Self::Auto),
+            NumberOrWord::Word(word) => Err(Error::range("batch size", word, "a number of rows, or auto")),
+        }
+    }
+}
+
+impl From<BatchSize> for NumberOrWord {
+    fn from(size: BatchSize) -> Self {
+        match size {
+            BatchSize::Rows(rows) => Self::Number(rows),
+            BatchSize::Auto => Self::Word("auto".into()),
+        }
+    }
+}
+
+/// The leverages of a posterior's rows.
+pub(super) struct Leverages {
+    of_rows: Vec<f64>,
+    /// All rows, the largest leverage first.
+    order: Vec<usize>,
+}
+
+impl Leverages {
+    fn new(of_rows: Vec<f64>) -> Self {
+        let mut order: Vec<usize> = (0..of_rows.len()).collect();
+        order.sort_by(|&a, &b| of_rows[b].total_cmp(&of_rows[a]).then(a.cmp(&b)));
+        Self { of_rows, order }
+    }
+
+    /// The fewest rows that hold a share of the sum; at least 1.
+    fn rows_holding(&self, share: f64) -> usize {
+        let total: f64 = self.of_rows.iter().sum();
+        let mut held = 0.0;
+        let missing = self.order.iter().take_while(|row| {
+            held += self.of_rows[**row];
+            held < share * total
+        });
+        (missing.count() + 1).min(self.order.len())
+    }
+}
+
+impl Posterior {
+    /// The leverage of every row: ℓᵢ = E[dᵢᵀΛᵢdᵢ] with dᵢ = Jᵢv, v from the Gaussian, Λᵢ the Hessian of the row's loss
+    /// in its outputs; the mean over 20 tangents v, which are always the same. It is the share of the row in the
+    /// curvature of the loss. With the full GGN the leverages add up to the effective dimension Σ λ/(λ + δ), and those
+    /// of a linear regression are the diagonal of its hat matrix.
+    pub fn leverages(&self) -> Result<&[f64]> {
+        self.ranked().map(|leverages| leverages.of_rows.as_slice())
+    }
+
+    /// They are found once. Two threads may do the same work, but none waits inside a pool.
+    fn ranked(&self) -> Result<&Leverages> {
+        if let Some(found) = self.leverages.get() {
+            return Ok(found);
+        }
+        let tangent = |i| self.gaussian.draw_tangent(&mut stream(0, Purpose::Leverage, i));
+        let tangents: Vec<Vec<f64>> = (0..TANGENTS).into_par_iter().map(tangent).collect();
+        let of_rows = self.model.row_curvatures(self.gaussian.theta(), &tangents)?;
+        crate::error::check_finite("leverages of the rows", &of_rows)?;
+        Ok(self.leverages.get_or_init(|| Leverages::new(of_rows)))
+    }
+
+    /// Rows of every draw's batch; none without batches.
+    pub fn batch_rows(&self) -> Result<Option<usize>> {
+        match self.config.batch.map(|plan| plan.size) {
+            None => Ok(None),
+            Some(BatchSize::Rows(rows)) => Ok(Some(rows)),
+            Some(BatchSize::Auto) => Ok(Some(self.ranked()?.rows_holding(AUTO_SHARE))),
+        }
+    }
+
+    /// The loss on the batch of draw `index`; none if the draw follows all data.
+    pub(super) fn batch(&self, seed: u64, index: u64) -> Result<Option<Box<dyn Model>>> {
+        let (Some(plan), Some(size)) = (self.config.batch, self.batch_rows()?) else { return Ok(None) };
+        let all = rows_of(&*self.model)?;
+        if size == all {
+            return Ok(None);
+        }
+        let mut rng = stream(seed, Purpose::Batch, index);
+        let (rows, weights) = match plan.design {
+            BatchDesign::Leverage { kept } => {
+                let kept = ((kept * size as f64) as usize).min(size - 1);
+                draw_beside(&self.ranked()?.order, kept, size, &mut rng)?
+            }
+            BatchDesign::Uniform | BatchDesign::Stratified => {
+                let rows = draw_batch(all, plan.design.labels(&*self.model)?, size, &mut rng)?;
+                let weights = vec![all as f64 / size as f64; size];
+                (rows, weights)
+            }
+        };
+        self.model.on_rows(&rows, &weights).map(Some)
+    }
+
+    /// Finds what the batches of all draws share, with all cores, before the draws are shared out.
+    pub(super) fn prepare_batches(&self) -> Result<()> {
+        match self.config.batch {
+            Some(
+                BatchPlan { design: BatchDesign::Leverage { .. }, .. }
+                | BatchPlan { size: BatchSize::Auto, .. },
+            ) => self.ranked().map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reports what batches need and the model lacks, before the first draw.
+    pub(super) fn check_batch(&self, plan: BatchPlan) -> Result<()> {
+        let all = rows_of(&*self.model)?;
+        self.model.on_rows(&[0], &[all as f64])?;
+        if let BatchSize::Rows(rows) = plan.size
+            && !(1..=all).contains(&rows)
+        {
+            return Err(Error::range("batch size", rows, format!("between 1 and the {all} rows")));
+        }
+        plan.design.labels(&*self.model)?;
+        let leverage = matches!(plan.design, BatchDesign::Leverage { .. });
+        if let BatchDesign::Leverage { kept } = plan.design {
+            check_share(kept)?;
+        }
+        if leverage || plan.size == BatchSize::Auto {
+            self.model.row_curvatures(self.gaussian.theta(), &[])?;
+        }
+        Ok(())
+    }
+}
+
+impl BatchDesign {
+    /// The labels whose frequencies are kept.
+    fn labels(self, model: &dyn Model) -> Result<Option<&[usize]>> {
+        match (self, model.labels()) {
+            (Self::Stratified, None) => {
+                let message = "stratified batches need class labels; use uniform batches for regression";
+                Err(Error::Unsupported(message.into()))
+            }
+            (Self::Stratified, labels) => Ok(labels),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn rows_of(model: &dyn Model) -> Result<usize> {
+    match model.rows() {
+        Some(rows) => Ok(rows),
+        // Its error says what it lacks.
+        None => model.on_rows(&[], &[]).map(|_| 0),
+    }
+}
