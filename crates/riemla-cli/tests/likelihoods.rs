@@ -216,9 +216,9 @@ fn a_row_of_weight_two_is_two_rows() {
     assert!(fitted.status.success() && !message.contains("warning"), "{message}");
     scratch.ok("sample posterior -n 2 --strength 0.1");
     scratch.write("other.csv", weighted.replacen(",2\n", ",3\n", 1));
-    let message = scratch.fails("fit model --data other.csv --out other");
+    let message = scratch.fails("fit model --data other.csv --out other --quiet");
     assert!(message.contains("other values"), "{message}");
-    let message = scratch.fails("fit model --data repeated.csv --out other");
+    let message = scratch.fails("fit model --data repeated.csv --out other --quiet");
     assert!(message.contains("copies"), "{message}");
     // Scores and predictions count every row once and need no weights.
     scratch.ok("evaluate posterior --data repeated.csv --resamples 10");
