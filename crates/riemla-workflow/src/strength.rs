@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use riemla::Control;
 use riemla::geometry::Counters;
-use riemla::posterior::{Posterior, SearchStatus, Trial};
+use riemla::posterior::{Height, Posterior, SearchStatus, Trial};
 use riemla_files::RunInfo;
 use riemla_files::identity::expect;
 use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
@@ -22,14 +22,31 @@ use crate::watch::Watch;
 pub struct FoundStrength {
     /// The strength.
     pub strength: f64,
+    /// How the logarithm of the rule's ratio changes there with that of the strength; none where it is not known.
+    #[serde(default)]
+    pub slope: Option<f64>,
     /// How the search ended.
     pub status: SearchStatus,
+    /// What the first finished draws said of it; none before they were asked.
+    #[serde(default)]
+    pub last_word: Option<LastWord>,
     /// What was tried: strength, and the ratio there unless it was not finite.
     pub trials: Vec<(f64, Option<f64>)>,
     /// What it cost.
     pub counters: Counters,
     /// Seconds it took, all parts together.
     pub seconds: f64,
+}
+
+/// What finished draws said of the strength that a search found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LastWord {
+    /// How many draws.
+    pub draws: usize,
+    /// What the rule wants to be 1, and its standard error; none where the draws could not be asked.
+    pub ratio: Option<(f64, f64)>,
+    /// The strength that the search had found, if the draws contradicted it.
+    pub instead_of: Option<f64>,
 }
 
 /// A posterior whose strength is a number.
@@ -60,25 +77,39 @@ struct Unfinished {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct KeptTrial {
     strength: f64,
+    first: usize,
     value: Option<f64>,
     error: Option<f64>,
+    /// Rise, virial and tangent of the pilots that came to their end.
+    heights: Vec<Option<[Option<f64>; 3]>>,
     finished: usize,
     counters: Counters,
 }
 
+fn finite(number: f64) -> Option<f64> {
+    Some(number).filter(|number| number.is_finite())
+}
+
 impl From<&Trial> for KeptTrial {
     fn from(trial: &Trial) -> Self {
-        let Trial { strength, value, error, finished, counters } = *trial;
-        let [value, error] = [value, error].map(|number| Some(number).filter(|number| number.is_finite()));
-        Self { strength, value, error, finished, counters }
+        let Trial { strength, first, finished, counters, .. } = *trial;
+        let height = |height: &Height| [height.rise, height.virial, height.tangent].map(finite);
+        let heights = trial.heights.iter().map(|pilot| pilot.as_ref().map(height)).collect();
+        let [value, error] = [trial.value, trial.error].map(finite);
+        Self { strength, first, value, error, heights, finished, counters }
     }
 }
 
 impl From<&KeptTrial> for Trial {
     fn from(kept: &KeptTrial) -> Self {
-        let &KeptTrial { strength, value, error, finished, counters } = kept;
-        let value = value.unwrap_or(f64::INFINITY);
-        Self { strength, value, error: error.unwrap_or(f64::NAN), finished, counters }
+        let &KeptTrial { strength, first, value, error, finished, counters, .. } = kept;
+        let height = |[rise, virial, tangent]: [Option<f64>; 3]| {
+            let [rise, virial, tangent] = [rise, virial, tangent].map(|number| number.unwrap_or(f64::NAN));
+            Height { rise, virial, tangent }
+        };
+        let heights = kept.heights.iter().map(|pilot| pilot.map(height)).collect();
+        let (value, error) = (value.unwrap_or(f64::INFINITY), error.unwrap_or(f64::NAN));
+        Self { strength, first, value, error, heights, finished, counters }
     }
 }
 
@@ -116,7 +147,7 @@ pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
             let Some(found) = search::<E>(&posterior, seed, kept, control)? else {
                 return Ok(Settled { posterior, found: None });
             };
-            place.map_or(Ok(()), |(file, run)| write(file, run, &found))?;
+            keep(place, &found)?;
             found
         }
     };
@@ -125,6 +156,11 @@ pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
     }
     let posterior = posterior.with_strength(found.strength)?;
     Ok(Settled { posterior, found: Some(found) })
+}
+
+/// Writes down what was found, if there is a place for it.
+pub(crate) fn keep(place: Option<(&Path, &RunInfo)>, found: &FoundStrength) -> riemla_files::Result<()> {
+    place.map_or(Ok(()), |(file, run)| write(file, run, found))
 }
 
 /// Removes the trials of a search that is finished. If that fails they are in nobody's way.
@@ -149,18 +185,20 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
         None => Unfinished::default(),
     };
     let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
-    let (begun, spent) = (Instant::now(), before.seconds);
+    let (begun, spent, share) = (Instant::now(), before.seconds, posterior.share_of_pilot());
     let seconds = || spent + begun.elapsed().as_secs_f64();
     let state = Mutex::new((before, None));
     let progress = |trial: &Trial| {
         let (unfinished, failure) = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
         if unfinished.trials.len() == known.len() {
-            control.watch.estimate(&estimate(begun.elapsed().as_secs_f64(), trial.finished, control.draws));
+            let pilot = begun.elapsed().as_secs_f64() / trial.heights.len().max(trial.finished).max(1) as f64;
+            control.watch.estimate(&estimate(pilot, share, control.draws));
         }
         unfinished.seconds = seconds();
         unfinished.trials.push(trial.into());
         *failure = place.and_then(|(file, run)| write(file, run, unfinished).err());
     };
+    control.watch.estimate(&first_estimate(posterior));
     let search = Control::default().stopping(control.stop).observing(&progress);
     let calibration = posterior.calibration(seed, &known, search)?;
     if let (_, Some(failure)) = state.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -172,26 +210,33 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
     }
     Ok(Some(FoundStrength {
         strength: calibration.strength,
+        slope: calibration.slope,
         status: calibration.status,
+        last_word: None,
         trials: calibration.trials.iter().map(tried).collect(),
         counters: calibration.counters,
         seconds: seconds(),
     }))
 }
 
-/// Trials that a search usually takes: 1 to 4 in 23 of 24 searches on the tables of the guide, once 10.
-const USUAL_TRIALS: f64 = 3.0;
+/// Gradients and pilots that a search usually takes: docs/results/strength.md.
+const USUAL_GRADIENTS: f64 = 350.0;
+const USUAL_PILOTS: f64 = 10.0;
 
-/// How long a search and the draws after it will take, in words, by the first trial: its seconds and its pilots.
-fn estimate(seconds: f64, pilots: usize, draws: u64) -> String {
-    let search = in_words(seconds * USUAL_TRIALS);
-    let draws = match pilots {
-        0 => String::new(),
-        pilots => {
-            format!(", then about {} for {draws} draws", in_words(seconds / pilots as f64 * draws as f64))
-        }
-    };
-    format!("estimated time: about {search} for the search of the strength{draws}")
+/// How long a search will take, in words, by one gradient.
+fn first_estimate(posterior: &Posterior) -> String {
+    let mut gradient = vec![0.0; posterior.gaussian().theta().len()];
+    let begun = Instant::now();
+    posterior.model().value_and_gradient(posterior.gaussian().theta(), &mut gradient);
+    let search = in_words(begun.elapsed().as_secs_f64() * USUAL_GRADIENTS);
+    format!("the search of the strength usually costs as much as 5 draws: about {search}")
+}
+
+/// How long a search and the draws after it will take, in words, by the seconds of a pilot and its share of a draw.
+fn estimate(pilot: f64, share: f64, draws: u64) -> String {
+    let search = in_words(pilot * USUAL_PILOTS);
+    let draws = format!("then about {} for {draws} draws", in_words(pilot / share * draws as f64));
+    format!("estimated time: about {search} for the search of the strength, {draws}")
 }
 
 fn in_words(seconds: f64) -> String {
@@ -210,7 +255,7 @@ pub fn kept_trials(file: &Path, run: &RunInfo) -> riemla_files::Result<(usize, P
 }
 
 fn tried(trial: &Trial) -> (f64, Option<f64>) {
-    (trial.strength, Some(trial.value).filter(|value| value.is_finite()))
+    (trial.strength, finite(trial.value))
 }
 
 const REMEDY: &str = "remove it and run the same command again: the search is repeated and finds the same";
@@ -236,13 +281,11 @@ mod tests {
 
     #[test]
     fn the_first_trial_tells_how_long_all_will_take() {
-        let text = estimate(6.0, 12, 100);
+        let text = estimate(0.9, 0.25, 100);
         assert_eq!(
             text,
-            "estimated time: about 18 seconds for the search of the strength, then about 50 seconds for 100 draws"
+            "estimated time: about 18 seconds for the search of the strength, then about 6 minutes for 100 draws"
         );
-        let text = estimate(3000.0, 0, 100);
-        assert_eq!(text, "estimated time: about 2.5 hours for the search of the strength");
         assert_eq!([0.2, 89.0, 600.0].map(in_words), ["a second", "89 seconds", "10 minutes"]);
     }
 }

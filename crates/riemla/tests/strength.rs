@@ -80,40 +80,40 @@ fn exact_draws_satisfy_the_virial_identity_at_a_minimum_or_not() {
     assert!((ratio - 1.0).abs() < 8.0 * error, "shifted: {ratio}");
 }
 
-/// Away from the minimum the rule still sees vᵀPv for a Gaussian posterior, without the noise of
-/// ∇L(θ*)·v; the weakest metric is flat enough to compare at 1 %.
+/// What draws at a given strength say of a rule: its ratio, and the error.
+fn verdict(p: &Problem, posterior: &Posterior, rule: Strength, seed: u64, draws: &[Draw]) -> (f64, f64) {
+    let found = Calibration {
+        rule,
+        strength: posterior.config().strength.fixed().unwrap_or(1.0),
+        slope: Some(-0.5),
+        status: SearchStatus::Converged,
+        trials: Vec::new(),
+        counters: Default::default(),
+    };
+    let verdict = posterior.verdict(seed, &found, draws).unwrap().unwrap();
+    assert!(verdict.error >= 0.0, "{:?}", p.laplace.gradient_norm);
+    (verdict.ratio, verdict.error)
+}
+
+/// Away from the minimum of a Gaussian posterior, and at a strength that hardly bends the geodesics, the rules see 1:
+/// neither ∇L(θ*)·v nor the lengths of the few tangents disturb them. Ten tangents in eight dimensions are off by 16 %
+/// on average, the slope adds much more.
 #[test]
-fn the_slope_at_the_centre_does_not_disturb_the_rules() {
+fn neither_slope_nor_length_of_the_tangents_disturb_the_rules() {
     let network = models::mlp(&[3, 2], Activation::Tanh);
     let mut p = Problem::new(&network, models::data(&network, GAUSSIAN, 30, 2), GAUSSIAN, Subset::All);
     let theta: Vec<f64> = p.laplace.gaussian.theta().iter().map(|t| t + 0.3).collect();
     let config = LaplaceConfig { prior: PriorChoice::Keep, ..Default::default() };
     p.laplace = Arc::new(Laplace::fit(&p.loss, &theta, &config, Control::default()).unwrap());
     assert!(p.laplace.gradient_norm > 30.0, "{}", p.laplace.gradient_norm);
-    let mut compared = 0;
-    for rule in [Strength::virial(), Strength::loss_rise()] {
-        for seed in 0..8 {
-            let found = calibration(&p.with(Method::RiemLa, rule), seed);
-            // The weakest strength that is tried is the last one, and there all pilots have a say.
-            let Some(trial) = found.trials.last().filter(|_| found.status == SearchStatus::LowestStrength)
-            else {
-                continue;
-            };
-            let straight =
-                p.with(Method::La, Strength::default()).sample(seed, 10, Control::default()).unwrap();
-            let quadratic = |draw: &[f64]| {
-                let v: Vec<f64> = draw.iter().zip(&theta).map(|(d, t)| d - t).collect();
-                let mut product = vec![0.0; v.len()];
-                p.laplace.gaussian.precision().mul(&v, &mut product);
-                riemla::linalg::vector::dot(&v, &product)
-            };
-            let mean = straight.thetas().iter().map(|d| quadratic(d)).sum::<f64>() / 10.0;
-            let expected = mean / network.dim() as f64;
-            assert!((trial.value / expected).ln().abs() < 0.01, "{rule:?}: {} {expected}", trial.value);
-            compared += 1;
+    let weak = p.with(Method::RiemLa, Strength::Fixed(1e-4));
+    for seed in 0..8 {
+        let draws = weak.sample(seed, 10, Control::default()).unwrap().draws;
+        for rule in [Strength::virial(), Strength::loss_rise(), Strength::typical()] {
+            let (ratio, _) = verdict(&p, &weak, rule, seed, &draws);
+            assert!((ratio - 1.0).abs() < 1e-3, "{rule:?} {seed}: {ratio}");
         }
     }
-    assert!(compared >= 4, "{compared}");
 }
 
 #[test]
@@ -127,28 +127,69 @@ fn the_rules_find_a_strength_that_meets_their_condition() {
                 Strength::typical(),
             ] {
                 let found = calibration(&p.with(method, rule), 3);
-                let last = found.trials.last().unwrap();
                 assert_eq!(found.rule, rule);
-                assert!(found.counters.gradients > 0 && found.trials.len() <= 14);
+                assert!(found.counters.gradients > 0 && found.trials.len() <= 20);
+                // At full accuracy, and on as many draws as there were pilots at most.
+                let at = p.with(method, found.strength.into());
+                let draws = at.sample(3, rule.pilots() as u64, Control::default()).unwrap().draws;
+                let (ratio, error) = verdict(&p, &at, rule, 3, &draws);
+                let off = ratio.ln().abs();
                 match found.status {
-                    SearchStatus::Converged => assert!(last.value.ln().abs() <= 0.15, "{method} {found:?}"),
+                    SearchStatus::Converged => {
+                        assert!(off <= 0.06 + error, "{method} {ratio} {error} {found:?}")
+                    }
                     // A linearised model is close to its Laplace approximation: the root may be 0.
-                    SearchStatus::LowestStrength => assert!(method == Method::LinRiemLa && last.value < 1.0),
+                    SearchStatus::LowestStrength => assert!(method == Method::LinRiemLa && ratio < 1.0),
                     _ => panic!("{method}: {found:?}"),
-                }
-                if let Strength::Virial { statistic: Statistic::Mean, .. } = rule {
-                    // Without the control variate and at full accuracy: near the minimum, the same.
-                    let at = p.with(method, found.strength.into());
-                    let draws = at.sample(3, 10, Control::default()).unwrap();
-                    let ratio = at.virial_ratio(&draws.thetas()).unwrap();
-                    // Long curves of other tolerances part, so that they are alike only within the error of the mean.
-                    assert!(
-                        (ratio - last.value).abs() < last.error.max(0.1 * ratio),
-                        "{method} {ratio} {found:?}"
-                    );
                 }
             }
         }
+    }
+}
+
+/// The last word: draws at the strength of the search do not contradict its rule, draws at another one do and tell
+/// one that meets it.
+#[test]
+fn finished_draws_tell_a_better_strength() {
+    let p = classification();
+    for rule in [Strength::typical(), Strength::virial()] {
+        let found = calibration(&p.with(Method::RiemLa, rule), 1);
+        assert_eq!(found.status, SearchStatus::Converged);
+        let judge = |strength: f64| {
+            let at = p.with(Method::RiemLa, strength.into());
+            let draws = at.sample(1, 60, Control::default()).unwrap().draws;
+            at.verdict(1, &Calibration { strength, ..(*found).clone() }, &draws).unwrap().unwrap()
+        };
+        assert_eq!(judge(found.strength).better, None, "{rule:?}");
+        for factor in [0.25, 4.0] {
+            let first = judge(factor * found.strength);
+            let better = first.better.unwrap();
+            let second = judge(better);
+            assert!(second.ratio.ln().abs() < 0.4 * first.ratio.ln().abs(), "{first:?} {second:?}");
+        }
+        // Rules that were not met, and held-out data, are not judged.
+        let closest = Calibration { status: SearchStatus::Closest, ..(*found).clone() };
+        let at = p.with(Method::RiemLa, found.strength.into());
+        let draws = at.sample(1, 2, Control::default()).unwrap().draws;
+        assert_eq!(at.verdict(1, &closest, &draws).unwrap(), None);
+        assert!(at.verdict(1, &found, &[]).is_err());
+    }
+}
+
+/// Different seeds find the same strength nearly: with 32 weights the heights of single draws differ by 25 % at least.
+#[test]
+fn strengths_are_found_again() {
+    let p = classification();
+    for metric in [MetricChoice::Loss, MetricChoice::Preconditioned] {
+        let config = PosteriorConfig {
+            metric,
+            strength: Strength::typical(),
+            ..PosteriorConfig::paper(Method::RiemLa)
+        };
+        let strengths: Vec<f64> =
+            (0..6).map(|seed| calibration(&p.posterior(config.clone()), seed).strength).collect();
+        let (low, high) = strengths.iter().fold((f64::MAX, 0.0f64), |(l, h), a| (l.min(*a), h.max(*a)));
+        assert!(high / low < 1.7, "{metric:?}: {strengths:?}");
     }
 }
 
@@ -188,17 +229,18 @@ fn typical_draws_rise_as_quadratics_or_meet_the_virial_identity() {
                 PosteriorConfig { metric, strength, integrator, ..PosteriorConfig::paper(Method::RiemLa) };
             let posterior = p.posterior(config);
             let found = calibration(&posterior, seed);
-            let draws = posterior.sample(seed, 10, Control::default()).unwrap().draws;
+            let draws = posterior.sample(seed, 24, Control::default()).unwrap().draws;
             let rise = |draw: &Draw| (p.loss.value(&draw.theta) - start) / (0.5 * k);
             let growth =
                 |draw: &Draw| riemla::posterior::virial_ratio(&p.loss, theta, &[&draw.theta]) / rise(draw);
             let mean = draws.iter().map(rise).sum::<f64>() / draws.len() as f64;
             let mut growths: Vec<f64> = draws.iter().map(growth).collect();
             growths.sort_by(f64::total_cmp);
-            let growth = 0.5 * (growths[4] + growths[5]);
+            let growth = 0.5 * (growths[11] + growths[12]);
             if found.status == SearchStatus::Converged {
                 let ratio = growth_factor(growth) * mean;
-                assert!(ratio.ln().abs() < 0.16, "{metric:?} {seed}: {mean} {growths:?}");
+                // Without the control variate for the lengths of their tangents.
+                assert!(ratio.ln().abs() < 0.3, "{metric:?} {seed}: {mean} {growths:?}");
                 rises += usize::from(growth < 1.25);
                 virials += usize::from(growth > 1.25);
             }
@@ -259,7 +301,7 @@ fn a_search_goes_on_after_the_trials_that_are_known() {
         assert!(whole.trials.len() >= 2, "{whole:?}");
         for known in 0..=whole.trials.len() {
             let seen = std::sync::Mutex::new(Vec::new());
-            let progress = |trial: &Trial| seen.lock().unwrap().push(*trial);
+            let progress = |trial: &Trial| seen.lock().unwrap().push(trial.clone());
             let control = Control::default().observing(&progress);
             let posterior = p.with(Method::RiemLa, rule);
             let found = posterior.calibration(2, &whole.trials[..known], control).unwrap().unwrap();
@@ -297,8 +339,7 @@ fn subsets_batches_and_other_integrators_are_calibrated_too() {
         // Measured on all data, not on the batches.
         let measured = p.with(exact, Strength::default()).virial_ratio(&draws.thetas()).unwrap();
         assert_eq!(measured, posterior.virial_ratio(&draws.thetas()).unwrap());
-        let searched = found.trials.last().unwrap().value;
-        assert!((measured / searched).ln().abs() < 0.1, "{measured} {searched}");
+        assert!(measured.ln().abs() < 0.5, "{measured} {found:?}");
         assert!(matches!(found.status, SearchStatus::Converged | SearchStatus::LowestStrength), "{found:?}");
     }
 }

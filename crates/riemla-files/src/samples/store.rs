@@ -37,6 +37,8 @@ pub struct SampleStore {
     run: RunInfo,
     /// Place and length of each draw's payload.
     places: BTreeMap<u64, (u64, usize)>,
+    /// End of the header.
+    start: u64,
     /// End of the last complete record.
     end: u64,
     damaged: u64,
@@ -72,6 +74,7 @@ impl SampleStore {
             file,
             run: run.clone(),
             places: BTreeMap::new(),
+            start,
             end: start,
             damaged: 0,
             unlocked,
@@ -129,6 +132,15 @@ impl SampleStore {
         }
         self.places.insert(draw.index, (end + FRAME, length as usize));
         self.end = end + record.len() as u64;
+        Ok(())
+    }
+
+    /// Removes all draws.
+    pub fn clear(&mut self) -> Result<()> {
+        let removed = self.file.set_len(self.start).and_then(|()| self.file.sync_data());
+        removed.map_err(Error::io(&name(&self.path), "remove the draws in it"))?;
+        self.places.clear();
+        self.end = self.start;
         Ok(())
     }
 
@@ -249,6 +261,7 @@ pub fn inspect_log(path: &Path) -> Result<LogSummary> {
         file,
         run,
         places: BTreeMap::new(),
+        start,
         end: start,
         damaged: 0,
         unlocked: None,

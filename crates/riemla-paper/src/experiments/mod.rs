@@ -1,5 +1,6 @@
 //! The experiments of the paper: described by TOML files, run in parts that survive a kill, reported.
 
+mod again;
 mod bench;
 mod builtin;
 mod cell;
@@ -20,6 +21,7 @@ mod share;
 mod subject;
 pub mod truth;
 
+pub use again::{Again, search_again};
 pub use builtin::{BUILTIN, builtin, open, paper_experiments};
 pub use config::{
     Approximation, Experiment, Figure, NetworkChoice, Optimizer, Problem, Quick, Split, Takes, Training,

@@ -129,9 +129,9 @@ pub(super) fn collect(
         keeper.finish().map(|()| finished)
     });
     let finished = finished.map_err(|error| if out_of_time { error.out_of_time() } else { error })?;
-    let log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let new = log.len() - before;
-    let draws = finished.fair(log.into_draws()?);
+    let mut log = log.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let new = log.len().saturating_sub(before);
+    let draws = finished.fair(log.draws()?);
     if let Some((set, run)) = place.as_ref().filter(|_| !draws.is_empty() && config.shard.is_none()) {
         write_samples(set, run, &draws)?;
         // Their draws are in the set now.

@@ -17,11 +17,15 @@ mod draw;
 mod geodesics;
 mod heights;
 mod model;
+mod pilots;
 mod polish;
+mod ratio;
+mod root;
 mod sampler;
 mod samples;
 mod search;
 mod strength;
+mod verdict;
 mod warnings;
 
 pub use batch::{AUTO_SHARE, BatchDesign, BatchPlan, BatchSize};
@@ -34,10 +38,12 @@ pub use polish::{
     HamiltonianChain, Leapfrog, LossLevel, Mass, Polish, PolishFound, PolishLength, PolishReport,
     PolishSummary, Transition,
 };
+pub use ratio::Height;
 pub use sampler::{Posterior, Validation};
 pub use samples::SampleSet;
 pub use search::SearchStatus;
 pub use strength::{Statistic, Strength, growth_factor};
+pub use verdict::{CONTRADICTION, CONTRADICTION_ERRORS, Verdict};
 pub use warnings::{
     CORRECTION_LIMIT, DrawsMade, FEW_DRAWS, NEWTON_SHARE, REDRAWN_SHARE, SPEED_LIMIT, VIRIAL_ERRORS,
     VIRIAL_SLACK, VIRIAL_SLACK_FOUND, Warning, warnings,

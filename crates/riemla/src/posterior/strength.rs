@@ -17,7 +17,7 @@ pub enum Strength {
     Fixed(f64),
     /// The average of (θ − θ*)·∇L(θ) over the draws is K, as for exact draws from exp(−L).
     Virial {
-        /// Draws that the rule looks at.
+        /// Draws that the rule looks at, at most.
         #[serde(default = "default_pilots")]
         pilots: usize,
         /// Which average.
@@ -26,21 +26,21 @@ pub enum Strength {
     },
     /// The mean rise of the loss is K/2, as for exact draws from a Gaussian posterior.
     LossRise {
-        /// Draws that the rule looks at.
+        /// Draws that the rule looks at, at most.
         #[serde(default = "default_pilots")]
         pilots: usize,
     },
     /// The mean rise of the loss is K/2; where the loss grows much faster than a quadratic, so that
     /// draws lie lower than that, the virial ratio is 1 instead ([`growth_factor`]).
     Typical {
-        /// Draws that the rule looks at.
+        /// Draws that the rule looks at, at most.
         #[serde(default = "default_pilots")]
         pilots: usize,
     },
     /// The score on held-out data ([`super::Posterior::with_validation`]) is smallest.
     HeldOut {
         /// Draws that the rule looks at.
-        #[serde(default = "default_pilots")]
+        #[serde(default = "held_out_pilots")]
         pilots: usize,
     },
 }
@@ -89,30 +89,35 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Ten pilots: the virial average of exact draws then has a relative error of √(2/K)/√10.
-fn default_pilots() -> usize {
+/// All of them at every strength: a score does not tell its error.
+fn held_out_pilots() -> usize {
     10
 }
 
+/// As many as a search may come to; most need fewer.
+fn default_pilots() -> usize {
+    24
+}
+
 impl Strength {
-    /// The virial rule with its defaults: 10 pilots, mean.
+    /// The virial rule with its defaults: up to 24 pilots, mean.
     pub fn virial() -> Self {
         Strength::Virial { pilots: default_pilots(), statistic: Statistic::Mean }
     }
 
-    /// The rule that the mean loss rises by K/2, with 10 pilots.
+    /// The rule that the mean loss rises by K/2, with up to 24 pilots.
     pub fn loss_rise() -> Self {
         Strength::LossRise { pilots: default_pilots() }
     }
 
-    /// The rise of typical draws, with 10 pilots.
+    /// The rise of typical draws, with up to 24 pilots.
     pub fn typical() -> Self {
         Strength::Typical { pilots: default_pilots() }
     }
 
     /// Tuned on held-out data, with 10 pilots.
     pub fn held_out() -> Self {
-        Strength::HeldOut { pilots: default_pilots() }
+        Strength::HeldOut { pilots: held_out_pilots() }
     }
 
     /// The number, if it is one.

@@ -9,14 +9,14 @@ use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::posterior::{
     BatchSize, Calibration, Draw, NetworkOutputs, Outputs as _, PolishFound, Posterior, PosteriorConfig,
-    SampleSet, SearchStatus, Strength,
+    SampleSet, SearchStatus, Strength, Verdict,
 };
 use riemla_files::ours::{POLISH_FILE, STRENGTH_FILE};
 use riemla_files::{RunConfig, SavedPosterior, Shard, TrainingData};
 
 use super::{Finished, Keeper, Made, Sampler};
 use crate::polish::settle_polish;
-use crate::strength::{FoundStrength, SettleControl, Settled, kept_trials, settle};
+use crate::strength::{FoundStrength, LastWord, SettleControl, Settled, keep, kept_trials, settle};
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::held_out::too_few;
@@ -201,33 +201,122 @@ impl Sampler for Geodesics {
 
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
         self.note_batch(keeper)?;
-        let (seed, name, rule) = (self.seed, self.name.clone(), self.settings.strength);
+        let drawing =
+            Drawing { seed: self.seed, name: self.name.clone(), rule: self.settings.strength, keeper };
         let Settled { posterior, found } = self.settled(keeper)?;
-        let (posterior, polish) = settled_polish(posterior, seed, keeper)?;
-        let missing = keeper.missing();
-        keeper.watch.begin(&format!("drawing from {name}"), missing.len() as u64);
+        let (posterior, polish) = settled_polish(posterior, drawing.seed, keeper)?;
+        Ok(Box::new(drawing.all(posterior, found, polish)?))
+    }
+}
+
+/// Draws that have the last word on the strength they were made at: enough to know the rise of the loss better than
+/// the pilots of the search do, and few enough to be made again.
+const JUDGES: u64 = 20;
+/// Fewer say too little.
+const FEWEST_JUDGES: usize = 10;
+
+/// Draws being taken.
+struct Drawing<'a> {
+    seed: u64,
+    name: String,
+    rule: Strength,
+    keeper: &'a Keeper<'a>,
+}
+
+impl Drawing<'_> {
+    /// Takes the draws that are missing. The first have the last word on a strength that was found by a rule: if they
+    /// contradict the rule, they are made again at the strength that they tell, once.
+    /// Polished draws say nothing of the geodesics that they began with.
+    fn all(
+        &self,
+        mut posterior: Posterior,
+        mut found: Option<FoundStrength>,
+        polish: Option<PolishFound>,
+    ) -> Result<Drawn> {
+        let mut first = None;
+        let asked = |found: &&mut FoundStrength| found.last_word.is_none() && polish.is_none();
+        if let Some(strength) = found.as_mut().filter(asked) {
+            let judges: Vec<u64> =
+                self.keeper.missing().into_iter().filter(|index| *index < JUDGES).collect();
+            let begun = Instant::now();
+            let set = self.take(&posterior, &judges)?;
+            if !set.stopped && !self.keeper.halted() && self.keeper.shard.is_none() {
+                self.last_word(&posterior, strength)?;
+            }
+            match posterior.config().fixed_strength() == Some(strength.strength) {
+                true => first = Some((set, begun.elapsed())),
+                false => posterior = posterior.with_strength(strength.strength)?,
+            }
+        }
+        let mut missing = self.keeper.missing();
+        if let Some((before, _)) = &first {
+            missing.retain(|index| !before.failed.iter().any(|(failed, _)| failed == index));
+        }
+        let begun = Instant::now();
+        let mut set = self.take(&posterior, &missing)?;
+        let mut seconds = begun.elapsed().as_secs_f64();
+        if let Some((before, time)) = first {
+            set.draws.extend(before.draws);
+            set.failed.extend(before.failed);
+            set.stopped |= before.stopped;
+            seconds += time.as_secs_f64();
+        }
+        Ok(Drawn { posterior, rule: self.rule, found, polish, set, seconds })
+    }
+
+    fn take(&self, posterior: &Posterior, indices: &[u64]) -> Result<SampleSet> {
+        let keeper = self.keeper;
+        keeper.watch.begin(&format!("drawing from {}", self.name), indices.len() as u64);
         let progress = |draw: &Draw| {
             keeper.keep(draw);
             keeper.watch.step();
         };
-        let begun = Instant::now();
-        let set = match keeper.elsewhere {
-            Some(elsewhere) => SampleSet {
-                method: posterior.config().method,
-                seed,
-                draws: Vec::new(),
-                failed: elsewhere.take(posterior.config(), &missing, keeper.halt, &progress)?,
-                stopped: keeper.halted(),
-                calibration: None,
-                polish: None,
-            },
-            None => {
-                let control = Control::default().observing(&progress).stopping(keeper.halt);
-                posterior.sample_indices(seed, &missing, control)?
-            }
+        let Some(elsewhere) = keeper.elsewhere else {
+            let control = Control::default().observing(&progress).stopping(keeper.halt);
+            return Ok(posterior.sample_indices(self.seed, indices, control)?);
         };
-        Ok(Box::new(Drawn { posterior, rule, found, polish, set, seconds: begun.elapsed().as_secs_f64() }))
+        Ok(SampleSet {
+            method: posterior.config().method,
+            seed: self.seed,
+            draws: Vec::new(),
+            failed: elsewhere.take(posterior.config(), indices, keeper.halt, &progress)?,
+            stopped: keeper.halted(),
+            calibration: None,
+            polish: None,
+        })
     }
+
+    /// Asks the draws that are there about the strength. If they contradict its rule they are forgotten, and it is
+    /// changed.
+    fn last_word(&self, posterior: &Posterior, found: &mut FoundStrength) -> Result<()> {
+        let keeper = self.keeper;
+        let draws = keeper.draws()?;
+        let mut word = LastWord { draws: draws.len(), ratio: None, instead_of: None };
+        if draws.len() >= FEWEST_JUDGES {
+            let verdict = posterior.verdict(self.seed, &calibration(self.rule, found), &draws)?;
+            word.ratio = verdict.map(|verdict| (verdict.ratio, verdict.error));
+            if let Some(Verdict { ratio, error, better: Some(better) }) = verdict {
+                keeper.watch.note(&format!(
+                    "the first {} draws contradict the rule for the strength: its ratio is {ratio:.3} ± {error:.3} and \
+                     should be 1; they are made again at strength {better:.4} instead of {:.4}",
+                    draws.len(),
+                    found.strength
+                ));
+                keeper.clear()?;
+                draws.iter().filter_map(|draw| draw.geodesic).for_each(|g| found.counters += g.counters);
+                word.instead_of = Some(std::mem::replace(&mut found.strength, better));
+            }
+        }
+        found.last_word = Some(word);
+        let place = keeper.place().map(|(set, run)| (set.join(STRENGTH_FILE), run));
+        Ok(keep(place.as_ref().map(|(file, run)| (file.as_path(), run)), found)?)
+    }
+}
+
+/// What the library would have found.
+fn calibration(rule: Strength, found: &FoundStrength) -> Calibration {
+    let FoundStrength { strength, slope, status, counters, .. } = *found;
+    Calibration { rule, strength, slope, status, trials: Vec::new(), counters }
 }
 
 impl Finished for Drawn {
@@ -247,14 +336,7 @@ impl Finished for Drawn {
     }
 
     fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
-        let calibration = self.found.as_ref().map(|found| Calibration {
-            rule: self.rule,
-            strength: found.strength,
-            status: found.status,
-            trials: Vec::new(),
-            counters: found.counters,
-        });
-        let calibration = calibration.map(Arc::new);
+        let calibration = self.found.as_ref().map(|found| Arc::new(calibration(self.rule, found)));
         let polish = self.polish.clone().map(Arc::new);
         let set = SampleSet { draws: draws.to_vec(), calibration, polish, ..self.set.clone() };
         Diagnosis::of_geodesics(&self.posterior, &set)

@@ -54,11 +54,21 @@ impl Log {
         }
     }
 
-    /// All draws, by index.
-    pub fn into_draws(self) -> Result<Vec<Draw>> {
+    fn clear(&mut self) -> riemla_files::Result<()> {
         match self {
-            Self::Disk(mut store) | Self::Shard { mut store, .. } => Ok(store.read_all()?),
-            Self::Memory(draws) => Ok(draws.into_values().collect()),
+            Self::Disk(store) | Self::Shard { store, .. } => store.clear(),
+            Self::Memory(draws) => {
+                draws.clear();
+                Ok(())
+            }
+        }
+    }
+
+    /// All draws, by index.
+    pub fn draws(&mut self) -> Result<Vec<Draw>> {
+        match self {
+            Self::Disk(store) | Self::Shard { store, .. } => Ok(store.read_all()?),
+            Self::Memory(draws) => Ok(draws.values().cloned().collect()),
         }
     }
 }
@@ -109,6 +119,16 @@ impl<'a> Keeper<'a> {
     /// Indices of draws that are not there yet.
     pub fn missing(&self) -> Vec<u64> {
         self.log().missing(self.samples)
+    }
+
+    /// The draws that are there, by index.
+    pub fn draws(&self) -> Result<Vec<Draw>> {
+        self.log().draws()
+    }
+
+    /// Forgets all draws: they were made at a strength that is given up.
+    pub fn clear(&self) -> Result<()> {
+        Ok(self.log().clear()?)
     }
 
     /// Keeps a draw. If that fails (a full disk) no further draws are wanted: they would be lost.

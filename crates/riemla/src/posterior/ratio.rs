@@ -1,0 +1,76 @@
+//! What the rules make of how high pilots end: a ratio that should be 1, and its standard error.
+
+use serde::{Deserialize, Serialize};
+
+use super::strength::growth_factor;
+use super::{Statistic, Strength};
+
+/// How high a draw lies: two ratios that are 1 on average for draws of a Gaussian posterior, the second for
+/// those of any.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Height {
+    /// (L(θ) − L(θ*) − ∇L(θ*)·v)/(K/2).
+    pub rise: f64,
+    /// ((θ − θ*)·∇L(θ) − ∇L(θ*)·v)/K.
+    pub virial: f64,
+    /// vᵀPv/K of the tangent vector: 1 on average, and what the other two are of a Gaussian posterior. Pilots
+    /// that start with long tangents end high; this tells how much of that is chance.
+    pub tangent: f64,
+}
+
+/// A ratio and its standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Estimate {
+    pub value: f64,
+    pub error: f64,
+}
+
+impl Estimate {
+    /// The logarithm of the ratio and its standard error. Ratios beyond `largest` say only on which side of 1 they are,
+    /// but that for sure.
+    pub(super) fn logarithm(self, largest: f64) -> (f64, f64) {
+        let error = self.error / self.value;
+        (self.value.clamp(1.0 / largest, largest).ln(), if error.is_finite() { error } else { 0.0 })
+    }
+}
+
+/// The ratio that `rule` wants to be 1, of draws in `k` dimensions. None finished means that the metric is too
+/// strong to integrate; a loss that is not finite means that it is too weak to keep the draws in its domain, and a
+/// negative average that it is too weak to keep them in the basin of θ*.
+pub(super) fn ratio(rule: Strength, k: f64, heights: &[Height]) -> Estimate {
+    let rise = || average(Statistic::Mean, k, heights, |height| height.rise);
+    match rule {
+        Strength::Virial { statistic, .. } => average(statistic, k, heights, |height| height.virial),
+        Strength::LossRise { .. } => rise(),
+        Strength::Typical { .. } => {
+            let growth: Vec<f64> = heights.iter().map(|height| height.virial / height.rise).collect();
+            // The median: otherwise the virial of a single far pilot would decide for all.
+            let factor = growth_factor(Statistic::Median.of(&growth));
+            let Estimate { value, error } = rise();
+            Estimate { value: factor * value, error: factor * error }
+        }
+        Strength::Fixed(_) | Strength::HeldOut { .. } => Estimate { value: 1.0, error: 0.0 },
+    }
+}
+
+/// The average of a ratio, with the lengths of the tangents as a control variate: h − β(t − 1) has the mean of h for
+/// every β, since t has mean 1. β = mean(h)/mean(t) makes the average of a Gaussian posterior exact.
+///
+/// The standard error is that of the mean. A few pilots can agree by chance: they count as if there were one more,
+/// with the variance 2/K of exact draws.
+fn average(statistic: Statistic, k: f64, heights: &[Height], ratio: fn(&Height) -> f64) -> Estimate {
+    if heights.is_empty() {
+        return Estimate { value: 0.0, error: 0.0 };
+    }
+    let n = heights.len() as f64;
+    let mean = |of: &dyn Fn(&Height) -> f64| heights.iter().map(of).sum::<f64>() / n;
+    let slope = mean(&ratio) / mean(&|height| height.tangent);
+    let values: Vec<f64> =
+        heights.iter().map(|height| ratio(height) - slope * (height.tangent - 1.0)).collect();
+    let value = statistic.of(&values);
+    let center = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - center).powi(2)).sum();
+    let variance = (squares + value * value * 2.0 / k) / n;
+    let left = value.is_nan() || value < 0.0;
+    Estimate { value: if left { f64::INFINITY } else { value }, error: (variance / n).sqrt() }
+}
