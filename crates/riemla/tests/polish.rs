@@ -233,7 +233,8 @@ fn trajectories_are_reversible() {
     let (loss, theta) = network();
     let laplace = laplace(&loss, &theta, Subset::All);
     let banana = Banana { width: 0.2 };
-    let cases: [(&dyn Objective, Option<&dyn Precision>, f64, Vec<f64>); 3] = [
+    type Case<'a> = (&'a dyn Objective, Option<&'a dyn Precision>, f64, Vec<f64>);
+    let cases: [Case<'_>; 3] = [
         (&banana, None, 0.1, vec![0.4, 0.1]),
         (&loss, None, 0.05, theta.clone()),
         (&loss, Some(laplace.gaussian.precision()), 0.2, theta),

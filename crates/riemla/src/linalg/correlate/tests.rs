@@ -158,7 +158,8 @@ fn portable_twin_agrees() {
     plan.pack(&mut scratch.packed, |o, c, tap| case.w[(o * 3 + c) * 15 + tap]);
     let (plan, scratch, x, y_bar) = (&plan, &scratch, &case.x, &case.y_bar);
     let none = Start::Constants(&[]);
-    let check = |mut version: Box<dyn FnMut(&mut [f64], &mut [f64])>| {
+    type Version<'a> = Box<dyn FnMut(&mut [f64], &mut [f64]) + 'a>;
+    let check = |mut version: Version<'_>| {
         let (mut y, mut lanes) = (vec![0.0; case.y.len()], vec![0.0; LANES * case.w.len()]);
         version(&mut y, &mut lanes);
         let w_bar: Vec<f64> = lanes.chunks(LANES).map(|lanes| lanes.iter().sum()).collect();
