@@ -115,10 +115,11 @@ def on_paper(la, per_draw: float, search: float, workers: int) -> list[dict]:
     """From the gradients that the draws took here."""
     draws = la.sample(1000, seed=SEED, strength=STRENGTH)
     gradients = draws.diagnostics["gradients"]
+    rng = np.random.default_rng(1)
     rows = []
     for scale in (1.0, 100.0):
         for count in (1000, 10000):
-            costs = np.resize(gradients, count) * (scale * per_draw / gradients.mean())
+            costs = rng.choice(gradients, count) * (scale * per_draw / gradients.mean())
             ideal = costs.sum() / workers
             for name, time_taken in (
                 ("executor", dynamic(costs, workers, la.n_params)),
@@ -133,7 +134,7 @@ def on_paper(la, per_draw: float, search: float, workers: int) -> list[dict]:
                         "seconds": time_taken,
                         "efficiency": ideal / time_taken,
                         "search": scale * search,
-                        "with the search": (ideal) / (time_taken + scale * search),
+                        "with the search": ideal / (time_taken + scale * search),
                     }
                 )
     return rows
@@ -156,7 +157,7 @@ def page(found: dict) -> str:
     ]
     lines += [
         "\n## On paper: 100 workers\n",
-        f"Computed from the gradients of 1000 draws (from {found['least']} to {found['most']}, mean {found['mean']:.0f}: the "
+        f"Computed from costs drawn from the gradients of 1000 draws (from {found['least']} to {found['most']}, mean {found['mean']:.0f}: the "
         "longest draw takes "
         f"{found['most'] / found['mean']:.1f} times the mean), with tasks cut as `executor=` cuts them, for draws as fast as "
         "here and 100 times slower. The search for the strength is the serial part: it took "
@@ -183,6 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--command", default=str(ROOT / "target" / "release" / "riemla"))
     parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--build", default="release build")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     la = fitted()
@@ -192,7 +194,7 @@ def main() -> None:
     gradients = la.sample(1000, seed=SEED, strength=STRENGTH).diagnostics["gradients"]
     records, _ = la._fitted.drawer(config(la)).take(SEED, [0], 1)
     found = {
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, riemla {riemla.__version__}",
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, riemla {riemla.__version__}, {given.build}",
         "draws": given.draws,
         "weights": la.n_params,
         "per_draw": per_draw,

@@ -188,7 +188,7 @@ class _Round:
             answer, self.trouble = Answer(), error
         if answer.exception is not None:
             raise pickle.loads(answer.exception) from WorkerTraceback(answer.trace)
-        if answer.needs_posterior:
+        if answer.needs_posterior and not chunk.ships:
             self.again.append(_Chunk(chunk.indices, chunk.attempt, ships=True))
             return answer
         here = {index for index, _ in answer.records} | {index for index, _ in answer.failed}

@@ -11,6 +11,7 @@ import pytest
 
 import riemla
 from riemla import _core
+from riemla._sampling import Request
 
 
 def fine(theta):
@@ -366,9 +367,19 @@ def test_a_panic_is_an_exception_that_says_whose_mistake_it_is(elsewhere, where)
 
 def test_nonsense_behind_the_python_side():
     function = _core.Function(fine, None, None, np.zeros(2), None, [("p", np.eye(2))], 1, None, None)
+    riem_la = _core.run_config("riem-la", None)
     with pytest.raises(TypeError):
-        function.sample(_core.run_config("riem-la", None), 5, 1, None, None, None, 3)
+        function.sample(Request(riem_la, 5, 1, None, watcher=3))
+    with pytest.raises((TypeError, AttributeError)):
+        function.sample(riem_la)
+    with pytest.raises(ValueError, match="settings of the method"):
+        function.sample(Request("{", 5, 1, None))
+    with pytest.raises(ValueError, match="nuts needs a network"):
+        function.sample(Request(_core.run_config("nuts", None), 5, 1, None))
     with pytest.raises(ValueError, match="settings of the posterior"):
-        function.sample("{", 5, 1, None, None, None, None)
+        function.drawer("{")
+    garbled = lambda config, indices: iter([([b"no draw"], [])])  # noqa: E731
+    with pytest.raises(RuntimeError, match="a record of another format"):
+        function.sample(Request(riem_la, 5, 1, None, elsewhere=garbled))
     with pytest.raises(ValueError, match="the address of the compiled function is 0"):
         _core.Function(fine, None, 0, np.zeros(2), None, [("p", np.eye(2))], 1, None, None)

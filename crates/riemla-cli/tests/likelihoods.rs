@@ -83,7 +83,7 @@ fn counts() {
     assert!(numbers(&table, "conformal_lower").iter().all(|bound| *bound >= 0.0));
     scratch.ok("predict posterior -m lin-la-probit --data test.csv");
     scratch.ok("sample posterior -n 2 --metric fisher --name fisher");
-    let message = scratch.fails("predict posterior --data test.csv --max-error 0.1");
+    let message = scratch.fails("predict posterior -m riem-la --data test.csv --max-error 0.1");
     assert!(message.contains("one class per row"), "{message}");
     assert!(scratch.read("report.html").contains("intervals end at whole numbers"));
     // A count in training that is none.
@@ -211,14 +211,14 @@ fn a_row_of_weight_two_is_two_rows() {
         assert!((a - b).abs() < 1e-3 * b.abs().max(0.1), "{a} {b}");
     }
     // A fit has the same weights without being asked, and is refused other ones.
-    let fitted = scratch.run("fit model --data weighted.csv");
+    let fitted = scratch.run("fit model --data weighted.csv --force");
     let message = common::text(&fitted.stderr);
     assert!(fitted.status.success() && !message.contains("warning"), "{message}");
     scratch.ok("sample posterior -n 2 --strength 0.1");
     scratch.write("other.csv", weighted.replacen(",2\n", ",3\n", 1));
-    let message = scratch.fails("fit model --data other.csv --out other");
+    let message = scratch.fails("fit model --data other.csv --out other --quiet");
     assert!(message.contains("other values"), "{message}");
-    let message = scratch.fails("fit model --data repeated.csv --out other");
+    let message = scratch.fails("fit model --data repeated.csv --out other --quiet");
     assert!(message.contains("copies"), "{message}");
     // Scores and predictions count every row once and need no weights.
     scratch.ok("evaluate posterior --data repeated.csv --resamples 10");

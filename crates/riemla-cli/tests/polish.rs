@@ -57,18 +57,22 @@ fn polished_draws_are_resumed_and_shared_out_with_the_same_bits() {
 fn other_settings_and_damage_are_refused() {
     let scratch = common::scratch();
     scratch.posterior();
-    scratch.ok("sample posterior -n 3 --polish 20");
-    let message = scratch.fails("sample posterior -n 3 --polish 30");
+    scratch.ok("sample posterior -n 3 --polish 20 --strength 0.3");
+    let message = scratch.fails("sample posterior -n 3 --polish 30 --strength 0.3");
     assert!(message.contains("polish"), "{message}");
     let set = "posterior/samples/riem-la-polished";
     fs::remove_file(scratch.join(&format!("{set}/samples.json"))).expect("removes");
-    scratch.reports_damage(&format!("{set}/polish.json"), "sample posterior -n 3 --polish 20", "remove it");
+    scratch.reports_damage(
+        &format!("{set}/polish.json"),
+        "sample posterior -n 3 --polish 20 --strength 0.3",
+        "remove it",
+    );
     let found = json(&scratch.read(&format!("{set}/polish.json")));
     assert!(found["gradients"] == 20 && found["step"].as_f64() > Some(0.0), "{found}");
     // Without the file the same step is found again.
     let before = scratch.bytes(&format!("{set}/polish.json"));
     fs::remove_file(scratch.join(&format!("{set}/polish.json"))).expect("removes");
-    scratch.ok("sample posterior -n 4 --polish 20");
+    scratch.ok("sample posterior -n 4 --polish 20 --strength 0.3");
     assert_eq!(scratch.bytes(&format!("{set}/polish.json")), before);
     let message = scratch.fails("sample posterior --method nuts --polish 20");
     assert!(message.contains("--polish is an option of"), "{message}");

@@ -89,7 +89,7 @@ fn intervals_of_numbers_and_what_is_missing() {
     let bounds = ["conformal_lower", "mean", "conformal_upper"].map(|name| numbers(&head, &rows, name));
     assert!((0..rows.len()).all(|i| bounds[0][i] < bounds[1][i] && bounds[1][i] < bounds[2][i]));
     let message = scratch.fails("predict posterior -m la --data test.csv --max-error 0.1");
-    assert!(message.contains("for classes") && message.contains("--conformal"), "{message}");
+    assert!(message.contains("one class per row") && message.contains("--conformal"), "{message}");
     let message = scratch.fails("predict posterior -m la --data test.csv --conformal 0.99");
     assert!(message.contains("at least 99 held-out rows, and there are 40"), "{message}");
     scratch.ok("train --data train.csv --hidden 8 --validation 0 --out whole");

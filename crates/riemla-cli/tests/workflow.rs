@@ -134,8 +134,12 @@ fn images_with_a_network_from_a_file() {
         text(&auto.stderr).contains("rows per batch: ") && text(&auto.stderr).contains(" of "),
         "{auto:?}"
     );
-    let message = scratch.fails("sample posterior --batch 20 --batch-design random");
-    assert!(message.contains("uniform, stratified, leverage or leverage=SHARE"), "{message}");
+    let wrong = scratch.run("sample posterior --batch 20 --batch-design random");
+    let message = text(&wrong.stderr);
+    assert!(
+        wrong.status.code() == Some(2) && message.contains("uniform, stratified, leverage or leverage=SHARE"),
+        "{message}"
+    );
     // The same from the files, for a posterior without its data.
     scratch.ok(&format!("fit model {data} --structure kron --without-data --out bare"));
     scratch.ok(&format!("sample bare -n 4 --batch 20 {data}"));

@@ -100,10 +100,11 @@ fn without_column(csv: &str, column: usize) -> String {
     csv.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// JSON with the numbers after "seconds" and "seconds_per_sample" taken out, and the checksums that
+/// JSON with the numbers after "seconds", "fit_seconds" and "seconds_per_sample" taken out, and the checksums that
 /// depend on them.
 fn without_seconds(json: &str) -> String {
     let json: String = json.split("crc32-").map(|part| part.get(8..).unwrap_or(part)).collect();
+    let json = json.replace("\"fit_seconds", "\"seconds");
     let mut parts = json.split("\"seconds");
     let mut kept = parts.next().unwrap_or_default().to_string();
     for part in parts {

@@ -99,10 +99,14 @@ fn problem() -> (NetworkLoss, Vec<f64>) {
 
 /// Runs `f` with a flag that another thread sets soon: whatever runs then would go on for hours.
 fn soon_stopped<T>(f: impl FnOnce(&AtomicBool) -> T) -> T {
+    stopped_after(50, f)
+}
+
+fn stopped_after<T>(milliseconds: u64, f: impl FnOnce(&AtomicBool) -> T) -> T {
     let flag = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(milliseconds));
             flag.store(true, Ordering::SeqCst);
         });
         f(&flag)
@@ -159,7 +163,8 @@ fn a_stopped_fit_is_its_last_complete_round() {
     assert!(matches!(error, Error::Stopped { .. }), "{error}");
     let refit = Some(Refit { max_rounds: usize::MAX, tolerance: 0.0 });
     let endless = LaplaceConfig { refit, ..config.clone() };
-    let stopped = soon_stopped(|stop| {
+    // Long enough for a round on a busy machine.
+    let stopped = stopped_after(1000, |stop| {
         Laplace::fit(&loss, &theta, &endless, Control::default().stopping(stop)).unwrap()
     });
     assert!(stopped.stopped && stopped.refit_settled == Some(false) && stopped.refit_rounds > 0);

@@ -93,8 +93,8 @@ impl Table {
             Some(name) if is_there(name) => vec![name.to_string()],
             Some(names) => names.split(',').map(|name| name.trim().to_string()).collect(),
             None => {
-                let others = self.columns.iter().filter(|column| weights != Some(column.name.as_str()));
-                others.last().map(|column| column.name.clone()).into_iter().collect()
+                let mut others = self.columns.iter().filter(|column| weights != Some(column.name.as_str()));
+                others.next_back().map(|column| column.name.clone()).into_iter().collect()
             }
         };
         let absent: Vec<String> = names.iter().filter(|name| !is_there(name)).cloned().collect();

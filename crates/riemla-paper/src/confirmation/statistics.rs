@@ -106,9 +106,9 @@ fn chi_square_tail(x: f64, d: usize) -> f64 {
         0 => ((-h).exp(), (-h).exp(), 1.0),
         _ => (2.0 * normal_cdf(-x.sqrt()), 2.0 * (-h).exp() * (h / std::f64::consts::PI).sqrt(), 1.5),
     };
-    let mut degrees = if d % 2 == 0 { 2 } else { 1 };
+    let mut degrees = if d.is_multiple_of(2) { 2 } else { 1 };
     while degrees < d {
-        if d % 2 == 0 {
+        if d.is_multiple_of(2) {
             term *= h / at;
         }
         tail += term;

@@ -83,12 +83,11 @@ fn labels(members: &[(&LabelPrediction, f64)]) -> Result<LabelPrediction> {
     Ok(LabelPrediction { labels: first.labels, probabilities, entropy: total, aleatoric, epistemic })
 }
 
+/// Aleatoric and epistemic parts, where they are known.
+type Parts = (Option<Vec<f64>>, Option<Vec<f64>>);
+
 /// The two parts of an entropy. In closed form a member has only its whole entropy, which is no part of the mixture's.
-fn parts<T>(
-    members: &[(&T, f64)],
-    total: &[f64],
-    aleatoric: impl Fn(&T) -> Option<&[f64]>,
-) -> Result<(Option<Vec<f64>>, Option<Vec<f64>>)> {
+fn parts<T>(members: &[(&T, f64)], total: &[f64], aleatoric: impl Fn(&T) -> Option<&[f64]>) -> Result<Parts> {
     let known = |(member, weight): &(&T, f64)| Some((aleatoric(member)?.to_vec(), *weight));
     let Some(known) = members.iter().map(known).collect::<Option<Vec<_>>>() else { return Ok((None, None)) };
     let known: Vec<(&Vec<f64>, f64)> = known.iter().map(|(part, weight)| (part, *weight)).collect();

@@ -97,7 +97,7 @@ fn rules_are_met_on_planes_or_it_is_said_that_they_are_not() {
     }
 }
 
-/// A logistic regression is log-concave: 2000 draws are plenty, 80 are not.
+/// A logistic regression is log-concave: 4000 draws are plenty, 80 are not.
 #[test]
 fn chains_converge_on_a_logistic_regression_and_say_when_they_are_too_short() {
     let out = tempfile::tempdir().expect("a directory");
@@ -114,7 +114,7 @@ fn chains_converge_on_a_logistic_regression_and_say_when_they_are_too_short() {
         assert!(drawn.draws.len() == 4 * draws && drawn.gradients() > 4 * draws);
         drawn.chains.expect("a summary")
     };
-    assert!(summary(500, 500).converged, "{:?}", summary(500, 500));
+    assert!(summary(500, 1000).converged, "{:?}", summary(500, 1000));
     assert!(!summary(50, 20).converged);
     // The rival that is not corrected has a summary, too.
     let plan = ChainPlan { chains: 4, warmup: 200, draws: 200 };

@@ -31,7 +31,7 @@ pub(super) struct Way {
 /// Where its predictions come from.
 pub(super) enum Source {
     /// The training targets alone.
-    Constant { train: Dataset, likelihood: Likelihood, outputs: usize, scales: Vec<Scale> },
+    Constant { train: Dataset, likelihood: Box<Likelihood>, outputs: usize, scales: Vec<Scale> },
     /// Weights.
     Weights(Together),
 }
@@ -55,7 +55,7 @@ impl Source {
     pub(super) fn predict(&self, inputs: &[f64], rows: usize) -> riemla::Result<Prediction> {
         match self {
             Self::Constant { train, likelihood, outputs, scales } => {
-                Ok(decoded(constant(train, *likelihood, *outputs, rows), scales))
+                Ok(decoded(constant(train, **likelihood, *outputs, rows), scales))
             }
             Self::Weights(together) => together.predict(inputs),
         }
@@ -88,8 +88,7 @@ pub(super) fn ways(
             Source::Weights(together) => Some(together.predictors.clone()),
             Source::Constant { .. } => None,
         };
-        let predictors: Vec<Vec<Predictor>> =
-            [&way].into_iter().chain(&found).filter_map(|way| of(way)).collect();
+        let predictors: Vec<Vec<Predictor>> = [&way].into_iter().chain(&found).filter_map(of).collect();
         if predictors.len() <= members.len() {
             if !matches!(way.source, Source::Constant { .. }) {
                 let (here, there) = (predictors.len(), posteriors.members.len());
@@ -146,7 +145,7 @@ fn ways_of(
     if let Some(data) = &saved.data {
         let source = Source::Constant {
             train: data.train.clone(),
-            likelihood: saved.laplace.likelihood,
+            likelihood: Box::new(saved.laplace.likelihood),
             outputs: map.model.output_len(),
             scales: scales(&saved.model),
         };

@@ -188,7 +188,7 @@ impl<'a> Searcher<'a> {
         fresh: bool,
         exact: bool,
     ) -> Result<Candidate> {
-        let mut report = self.to_minimum(at, &mut theta, fresh, exact)?;
+        let mut report = self.settle(at, &mut theta, fresh, exact)?;
         let (_, likelihood) = self.prior_at(at, self.sigma)?;
         if let (Likelihood::Gaussian { sigma_noise }, Unknown::Scalar | Unknown::PerLayer(_)) =
             (likelihood, &self.unknown)
@@ -203,7 +203,7 @@ impl<'a> Searcher<'a> {
             if report.status == TrainStatus::NonFinite || !self.noise_moves(at, &theta)? {
                 break;
             }
-            report = self.to_minimum(at, &mut theta, false, exact)?;
+            report = self.settle(at, &mut theta, false, exact)?;
         }
         let loss = self.loss_at(at)?;
         let (prior, likelihood) = (loss.prior().clone(), loss.likelihood());
@@ -222,7 +222,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// Descends to the minimum under the prior and noise of a point.
-    fn to_minimum(&mut self, at: &[f64], theta: &mut [f64], fresh: bool, exact: bool) -> Result<TrainReport> {
+    fn settle(&mut self, at: &[f64], theta: &mut [f64], fresh: bool, exact: bool) -> Result<TrainReport> {
         let loss = self.loss_at(at)?;
         let weakest = loss.prior().precisions().fold(f64::INFINITY, f64::min);
         let mut recipe = self.settings.recipe;

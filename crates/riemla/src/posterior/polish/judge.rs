@@ -70,6 +70,6 @@ impl PolishReport {
     pub fn drifts(&self) -> bool {
         let limit = (DRIFT_ERRORS * self.drift_error).max(DRIFT_SHARE * self.deviation);
         // A NaN has not settled.
-        !(self.drift.abs() <= limit)
+        self.drift.is_nan() || limit.is_nan() || self.drift.abs() > limit
     }
 }
