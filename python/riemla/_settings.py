@@ -12,7 +12,7 @@ GEODESICS = ("riem-la", "lin-riem-la")
 POSTERIORS = ("riem-la", "lin-riem-la", "la", "lin-la", "map")
 REFERENCES = ("nuts", "swag", "ensemble")
 _RULES = {"auto": "typical", "virial": "virial", "held-out": "held-out", "loss-rise": "loss-rise"}
-_METRICS = ("preconditioned", "loss", "fisher")
+_METRICS = ("auto", "preconditioned", "loss", "fisher")
 
 
 def one_of(what: str, value: Any, known: tuple[str, ...]) -> str:

@@ -334,8 +334,9 @@ class Laplace:
             moments of stochastic gradient descent, ``ensemble`` trains again from fresh weights.
         seed : int
             The same seed gives the same bits, on any number of threads and from the command.
-        metric : {"preconditioned", "loss", "fisher"}, optional
-            Of the loss relative to the Gaussian (the default), the paper's, or the Fisher metric (small networks).
+        metric : {"auto", "preconditioned", "loss", "fisher"}, optional
+            Of the loss relative to the Gaussian, the paper's, or the Fisher metric (small networks); "auto" (the default)
+            is the Fisher metric for models without hidden layers and for last layers, else the first.
         strength : {"auto", "virial", "loss-rise"} or float, optional
             Of the metric: a rule that finds it, or a number (smaller lets draws go further).
         tolerance, max_steps : optional

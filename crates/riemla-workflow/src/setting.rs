@@ -266,7 +266,8 @@ mod tests {
         let converged = config("converged");
         assert_eq!(converged, PosteriorConfig::paper(Method::RiemLa));
         assert_eq!(config("a=1"), converged);
-        assert_eq!(config("preconditioned typical"), config("calibrated"));
+        let metric = MetricChoice::Preconditioned;
+        assert_eq!(config("preconditioned typical"), PosteriorConfig { metric, ..config("calibrated") });
         assert_eq!(config("calibrated"), PosteriorConfig::new(Method::RiemLa));
         for rule in ["virial", "virial-median", "loss-rise", "typical", "held-out"] {
             let loss = config(rule);

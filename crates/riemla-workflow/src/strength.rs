@@ -284,7 +284,7 @@ mod tests {
         let text = estimate(0.9, 0.25, 100);
         assert_eq!(
             text,
-            "estimated time: about 18 seconds for the search of the strength, then about 6 minutes for 100 draws"
+            "estimated time: about 9 seconds for the search of the strength, then about 6 minutes for 100 draws"
         );
         assert_eq!([0.2, 89.0, 600.0].map(in_words), ["a second", "89 seconds", "10 minutes"]);
     }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use models::{GAUSSIAN, mlp, normals};
 use riemla::Control;
 use riemla::Error;
-use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Subset, SubsetRanges, ggn_full};
+use riemla::curvature::{
+    DiagonalPrecision, Laplace, LaplaceConfig, PriorChoice, Subset, SubsetRanges, ggn_full,
+};
 use riemla::geometry::{FisherMetric, FisherSolve, Integrator, Metric, Status, geodesic_of_metric};
 use riemla::linalg::Matrix;
 use riemla::linalg::factor::Cholesky;
@@ -97,6 +99,15 @@ fn the_three_solves_agree_and_are_chosen_by_size() {
             }
             assert_vectors("dual", &results[1], &results[0], 1e-8, 1e-12);
             assert_vectors("conjugate gradients", &results[2], &results[0], 1e-8, 1e-12);
+            // A preconditioner only changes the way to the solution.
+            let near = DiagonalPrecision::new(&vec![1.0; v.len()], &vec![0.4; v.len()]).unwrap();
+            let mut shared = vec![f64::NAN; v.len()];
+            let sharing = metric().sharing(&near).unwrap().with_solve(FisherSolve::Shared).unwrap();
+            sharing.acceleration(&theta, &v, &mut shared);
+            assert_vectors("shared", &shared, &results[0], 1e-5, 1e-8);
+            assert!(matches!(metric().with_solve(FisherSolve::Shared), Err(Error::Unsupported(_))));
+            let other = DiagonalPrecision::new(&[1.0], &[0.4]).unwrap();
+            assert!(metric().sharing(&other).is_err());
         }
         let flat = models::loss(&network, likelihood, 3, 0.0);
         let metric = FisherMetric::new(&flat, &theta, &subset).unwrap();
@@ -189,7 +200,7 @@ fn posteriors_run_with_the_fisher_metric() {
                 let config = PosteriorConfig { batch, ..PosteriorConfig::fisher(method) };
                 let posterior = make(config).unwrap();
                 let set = posterior.sample(1, 4, Control::default()).unwrap();
-                assert!(set.failed.is_empty() && set.max_speed_drift() < 1e-4, "{:?}", set.failed);
+                assert!(set.failed.is_empty() && set.max_speed_drift() < 2e-3, "{:?}", set.failed);
                 assert!(set.calibration.is_none());
                 let traced = posterior.trace_geodesic(1, 2, 4).unwrap();
                 assert_eq!(traced.end, set.draws[2].theta);

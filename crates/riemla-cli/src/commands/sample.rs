@@ -84,9 +84,9 @@ pub struct Sample {
     #[arg(long, value_name = "VALUE", value_parser = strength)]
     pub strength: Option<Strength>,
 
-    /// Metric: preconditioned, of the loss relative to the Gaussian (exact if the posterior is
-    /// Gaussian); loss, the paper's; or fisher (no strength to choose; for small models) [default: the
-    /// preset's]
+    /// Metric: auto (fisher for models without hidden layers and for last layers, else preconditioned);
+    /// preconditioned, of the loss relative to the Gaussian (exact if the posterior is Gaussian); loss, the
+    /// paper's; or fisher (no strength to choose; for small models) [default: the preset's]
     #[arg(long, value_name = "NAME", conflicts_with = "preset")]
     pub metric: Option<MetricName>,
 
@@ -142,12 +142,13 @@ pub enum PresetName {
     Paper,
     /// The paper's geodesics, solved accurately
     Converged,
-    /// Preconditioned metric, with the strength at which the loss is as high as for typical exact draws
+    /// Metric auto, with the strength at which the loss is as high as for typical exact draws
     Calibrated,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
 pub enum MetricName {
+    Auto,
     Loss,
     Preconditioned,
     Fisher,
@@ -288,6 +289,7 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
     let design = arguments.batch_design.unwrap_or_default();
     let mut posterior = match arguments.metric {
         None => preset.config(method),
+        Some(MetricName::Auto) => of_metric(MetricChoice::Auto),
         Some(MetricName::Loss) => of_metric(MetricChoice::Loss),
         Some(MetricName::Preconditioned) => of_metric(MetricChoice::Preconditioned),
         Some(MetricName::Fisher) => PosteriorConfig::fisher(method),

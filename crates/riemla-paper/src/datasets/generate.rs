@@ -17,7 +17,31 @@ pub enum Generated {
     Logistic5,
     /// Breiman's waveforms.
     Waveform,
+    /// Labels of a logistic or softmax model: one of [`CONVEX`].
+    Convex(usize),
 }
+
+/// A set with labels of a linear model.
+pub struct Convex {
+    /// Rows.
+    pub rows: usize,
+    /// Inputs, neighbours correlated by 0.5.
+    pub features: usize,
+    /// Classes.
+    pub classes: usize,
+    /// Standard deviation of the logits.
+    pub spread: f64,
+}
+
+/// The sets on which the metric of convex models is judged (docs/decisions/0029-metric-auto.md).
+pub const CONVEX: [Convex; 6] = [
+    Convex { rows: 60, features: 3, classes: 2, spread: 2.0 },
+    Convex { rows: 60, features: 8, classes: 2, spread: 4.0 },
+    Convex { rows: 200, features: 8, classes: 2, spread: 2.0 },
+    Convex { rows: 300, features: 20, classes: 2, spread: 4.0 },
+    Convex { rows: 600, features: 30, classes: 2, spread: 2.0 },
+    Convex { rows: 200, features: 5, classes: 3, spread: 3.0 },
+];
 
 /// The seed of generated data: they are a data set, so they do not change with the run's seed.
 const SEED: u64 = 230;
@@ -32,6 +56,7 @@ impl Generated {
             Generated::Logistic => logistic(),
             Generated::Logistic5 => logistic5(),
             Generated::Waveform => waveform(1000),
+            Generated::Convex(number) => convex(number),
         }
     }
 }
@@ -91,6 +116,36 @@ fn logistic5() -> Result<Dataset> {
         inputs.extend(x);
     }
     Dataset::classification(inputs, WEIGHTS.len(), labels)
+}
+
+/// Standard normal inputs, neighbours correlated by 0.5; labels drawn from a linear model whose logits have a given
+/// standard deviation each. The last class has logit 0.
+fn convex(number: usize) -> Result<Dataset> {
+    let Convex { rows, features, classes, spread } = CONVEX[number];
+    let mut rng = stream(SEED, Purpose::Data, 100 + number as u64);
+    let size = spread / (features as f64).sqrt();
+    let weights: Vec<f64> = (0..(classes - 1) * features).map(|_| size * normal(&mut rng)).collect();
+    let (mut inputs, mut labels) = (Vec::new(), Vec::new());
+    for _ in 0..rows {
+        let mut x = vec![normal(&mut rng)];
+        for j in 1..features {
+            x.push(0.5 * x[j - 1] + 0.75f64.sqrt() * normal(&mut rng));
+        }
+        // The class with the largest logit plus Gumbel noise has the probabilities of a softmax.
+        let gumbel = |rng: &mut Rng| {
+            let exponential = 0.5 * (normal(rng).powi(2) + normal(rng).powi(2));
+            -exponential.ln()
+        };
+        let logit = |class: usize| -> f64 {
+            let of_class = weights.chunks(features).nth(class).unwrap_or_default();
+            of_class.iter().zip(&x).map(|(w, x)| w * x).sum()
+        };
+        let noisy: Vec<f64> = (0..classes).map(|class| logit(class) + gumbel(&mut rng)).collect();
+        let best = (0..classes).max_by(|a, b| noisy[*a].total_cmp(&noisy[*b]));
+        labels.push(best.unwrap_or_default());
+        inputs.extend(x);
+    }
+    Dataset::classification(inputs, features, labels)
 }
 
 /// Breiman's waveforms: a random mixture of two of three triangles at 21 places, plus noise.

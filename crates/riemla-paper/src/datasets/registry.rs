@@ -387,6 +387,12 @@ pub const ALL: &[DataSet] = &[
     generated("pinwheel", "five curved arms of 200 points each", Generated::Pinwheel),
     generated("logistic", "two linearly separable clusters in the plane", Generated::Logistic),
     generated("logistic5", "labels of a logistic model with five inputs", Generated::Logistic5),
+    generated("convex-1", "labels of a linear model, number 1 of six", Generated::Convex(0)),
+    generated("convex-2", "labels of a linear model, number 2 of six", Generated::Convex(1)),
+    generated("convex-3", "labels of a linear model, number 3 of six", Generated::Convex(2)),
+    generated("convex-4", "labels of a linear model, number 4 of six", Generated::Convex(3)),
+    generated("convex-5", "labels of a linear model, number 5 of six", Generated::Convex(4)),
+    generated("convex-6", "labels of a linear model, number 6 of six", Generated::Convex(5)),
     generated(
         "waveform_generated",
         "1000 waveforms generated here, for use when the file of the benchmark is not available",

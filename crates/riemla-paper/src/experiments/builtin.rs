@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError, Result};
 
 /// Names and texts: the paper's, in its order, then studies of our own.
-pub const BUILTIN: [(&str, &str); 17] = [
+pub const BUILTIN: [(&str, &str); 18] = [
     ("logistic", include_str!("../../experiments/logistic.toml")),
     ("regression", include_str!("../../experiments/regression.toml")),
     ("regression-gap", include_str!("../../experiments/regression-gap.toml")),
@@ -20,6 +20,7 @@ pub const BUILTIN: [(&str, &str); 17] = [
     ("strength-mnist", include_str!("../../experiments/strength-mnist.toml")),
     ("truth", include_str!("../../experiments/truth.toml")),
     ("polish", include_str!("../../experiments/polish.toml")),
+    ("convex", include_str!("../../experiments/convex.toml")),
     ("prior", include_str!("../../experiments/prior.toml")),
     ("prior-mnist", include_str!("../../experiments/prior-mnist.toml")),
     ("scale", include_str!("../../experiments/scale.toml")),

@@ -6,7 +6,7 @@ use rand::RngExt as _;
 
 use super::graph::{Graph, Node};
 use super::layer::Layer;
-use super::spec::{NetworkSpec, Shape};
+use super::spec::{LayerSpec, NetworkSpec, Shape};
 use super::storage::{Keep, Storage};
 use crate::random::{Purpose, stream};
 use crate::{Error, Result};
@@ -93,6 +93,12 @@ impl Network {
     /// Parameters of the last layer that has any.
     pub fn last_layer(&self) -> Range<usize> {
         self.layer_ranges().pop().unwrap_or(0..0)
+    }
+
+    /// Parameters of the layer that gives the outputs, if they are linear in them; else none.
+    pub fn output_layer(&self) -> Range<usize> {
+        let linear = self.spec.layers.last().is_some_and(|layer| matches!(layer, LayerSpec::Linear { .. }));
+        if linear { self.nodes.last().map_or(0..0, |node| node.range.clone()) } else { 0..0 }
     }
 
     /// Parameters of each layer that has any, in order.

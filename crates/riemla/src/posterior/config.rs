@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{BatchPlan, Model, Polish, Strength};
+use crate::curvature::SubsetRanges;
 use crate::geometry::Integrator;
 use crate::objective::second_derivatives;
 use crate::ode::DormandPrince;
@@ -83,15 +84,21 @@ pub enum Unfinished {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetricChoice {
+    /// The Fisher metric for convex models (logistic regressions, last layers) of up to 2000 weights, else the
+    /// preconditioned one; always that where a strength, an integrator or batches were chosen.
+    #[default]
+    Auto,
     /// I + a²∇L∇Lᵀ, the paper's.
     Loss,
     /// P + a²∇L∇Lᵀ with P the Laplace precision, and tangents lengthened so that Gaussian posteriors
     /// are exact at every strength.
-    #[default]
     Preconditioned,
     /// The Fisher metric Σ JᵀΛJ + δ: no strength to choose, exact for Gaussian posteriors.
     Fisher,
 }
+
+/// Weights up to which the Fisher metric is taken where the metric is left open.
+const MOST_FISHER_WEIGHTS: usize = 2000;
 
 /// Choices of a posterior.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -122,7 +129,7 @@ impl Default for Unfinished {
 impl PosteriorConfig {
     /// The defaults for a method: the preconditioned metric at the strength at which the loss is as
     /// high as at typical draws (why: docs/decisions/0016-default-metric.md), constrained leapfrog, all data, up
-    /// to 10 redraws.
+    /// to 10 redraws; for convex models the Fisher metric (why: docs/decisions/0029-metric-auto.md).
     pub fn new(method: Method) -> Self {
         Self { method, ..Self::default() }
     }
@@ -132,10 +139,10 @@ impl PosteriorConfig {
         Self { metric: MetricChoice::Loss, strength: Strength::Fixed(1.0), ..Self::new(method) }
     }
 
-    /// A Riemannian method with the Fisher metric: Dormand-Prince at rtol 1e-6, otherwise the
+    /// A Riemannian method with the Fisher metric: Dormand-Prince at rtol 1e-4, otherwise the
     /// defaults. Its geodesics are smooth and take few steps.
     pub fn fisher(method: Method) -> Self {
-        let solver = DormandPrince { rtol: 1e-6, atol: 1e-8, ..DormandPrince::default() };
+        let solver = DormandPrince { rtol: 1e-4, atol: 1e-6, ..DormandPrince::default() };
         let integrator = Integrator::DormandPrince(solver);
         Self { metric: MetricChoice::Fisher, integrator, ..Self::paper(method) }
     }
@@ -145,6 +152,23 @@ impl PosteriorConfig {
     pub fn fixed_strength(&self) -> Option<f64> {
         let has_one = self.method.is_riemannian() && self.metric != MetricChoice::Fisher;
         self.strength.fixed().filter(|_| has_one)
+    }
+
+    /// With the metric that [`MetricChoice::Auto`] stands for.
+    pub(super) fn settled(self, model: &dyn Model, subset: &SubsetRanges) -> Self {
+        if self.metric != MetricChoice::Auto {
+            return self;
+        }
+        let usual = Self { method: self.method, unfinished: self.unfinished, ..Self::default() };
+        let fisher = self == usual
+            && self.method == Method::RiemLa
+            && subset.len() <= MOST_FISHER_WEIGHTS
+            && model.is_convex_in(subset);
+        let unfinished = self.unfinished;
+        match fisher {
+            true => Self { unfinished, ..Self::fisher(self.method) },
+            false => Self { metric: MetricChoice::Preconditioned, ..self },
+        }
     }
 
     /// Checks what the geodesics need.

@@ -129,7 +129,7 @@ impl Posterior {
         };
         let model = loss.batch.as_deref().unwrap_or(&*self.model);
         let (theta, subset) = (self.gaussian.theta(), self.gaussian.subset());
-        let metric = model.fisher_metric(theta, subset, self.config.method.is_linearized())?;
+        let metric = model.fisher_metric(&self.gaussian, self.config.method.is_linearized())?;
         let (start, v) = (subset.gather(theta), subset.gather(v));
         let geodesic = geodesic_of_metric(&*metric, solver, &start, &v, path_points, control)?;
         check_failure(model)?;

@@ -39,7 +39,7 @@ impl Posterior {
     pub fn new(model: Arc<dyn Model>, gaussian: Arc<Gaussian>, config: PosteriorConfig) -> Result<Self> {
         crate::error::check_len("weights of the Gaussian", model.dim(), gaussian.theta().len())?;
         let posterior = Self {
-            config,
+            config: config.settled(&*model, gaussian.subset()),
             gaussian,
             model,
             linearized: OnceLock::new(),
@@ -75,8 +75,7 @@ impl Posterior {
             self.check_batch(plan)?;
         }
         if config.metric == MetricChoice::Fisher {
-            let linearized = config.method.is_linearized();
-            model.fisher_metric(gaussian.theta(), gaussian.subset(), linearized)?;
+            model.fisher_metric(gaussian, config.method.is_linearized())?;
         } else if config.batch.is_none() {
             self.objective()?;
         }
@@ -99,7 +98,7 @@ impl Posterior {
         Ok(self)
     }
 
-    /// The choices it was made with.
+    /// The choices it was made with; the metric is never [`MetricChoice::Auto`] but what that stands for here.
     pub fn config(&self) -> &PosteriorConfig {
         &self.config
     }

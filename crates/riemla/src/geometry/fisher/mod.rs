@@ -14,7 +14,7 @@ mod solve;
 pub use solve::FisherSolve;
 
 use super::Metric;
-use crate::curvature::SubsetRanges;
+use crate::curvature::{Precision, SubsetRanges};
 use crate::linalg::vector::{dot, scale};
 use crate::nn::{Adjoint, Trace};
 use crate::objective::{NetworkLoss, Objective as _};
@@ -30,6 +30,8 @@ pub struct FisherMetric<'a> {
     solve: FisherSolve,
     /// Prior precision of the uncertain weights.
     prior: Vec<f64>,
+    /// Close to G: the preconditioner that all solves share.
+    shared: Option<&'a dyn Precision>,
 }
 
 /// The network at one point: activations, and outputs (which differ where it is linearised).
@@ -51,7 +53,7 @@ impl<'a> FisherMetric<'a> {
         let prior = subset.gather(&loss.prior().diagonal());
         let columns = loss.rule().factor_columns(loss.network().outputs());
         let solve = FisherSolve::choose(subset.len(), loss.samples() * columns, &prior);
-        Ok(Self { loss, subset, fixed, linearized: false, solve, prior })
+        Ok(Self { loss, subset, fixed, linearized: false, solve, prior, shared: None })
     }
 
     /// That of the network linearised at the fixed weights.
@@ -60,10 +62,25 @@ impl<'a> FisherMetric<'a> {
         self
     }
 
+    /// With a precision that is close to G, as that of a Laplace approximation is around its centre. From some
+    /// number of weights on, systems are solved by a few conjugate gradients preconditioned with it, without a matrix
+    /// of their own.
+    pub fn sharing(mut self, precision: &'a dyn Precision) -> Result<Self> {
+        crate::error::check_len("precision of the uncertain weights", self.subset.len(), precision.dim())?;
+        self.shared = Some(precision);
+        if self.subset.len() >= solve::SHARED_FROM {
+            self.solve = FisherSolve::Shared;
+        }
+        Ok(self)
+    }
+
     /// With another way to solve G x = b than the one chosen by size.
     pub fn with_solve(mut self, solve: FisherSolve) -> Result<Self> {
         if solve == FisherSolve::Dual && self.prior.iter().any(|p| *p <= 0.0) {
             return Err(Error::range("prior_precision", 0, "above 0 for the dual solve"));
+        }
+        if solve == FisherSolve::Shared && self.shared.is_none() {
+            return Err(Error::Unsupported("a shared solve needs a precision: call sharing first".into()));
         }
         self.solve = solve;
         Ok(self)

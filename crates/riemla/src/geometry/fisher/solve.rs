@@ -1,8 +1,10 @@
-//! Solving G x = b with G = s·AᵀA + δ: dense, through the dual, or by conjugate gradients.
+//! Solving G x = b with G = s·AᵀA + δ: dense, through the dual, or by conjugate gradients, with or without a factor
+//! that all systems share.
 
 use serde::{Deserialize, Serialize};
 
 use super::{FisherMetric, Point};
+use crate::curvature::Precision;
 use crate::linalg::Matrix;
 use crate::linalg::dense::add_gram_lower;
 use crate::linalg::factor::Cholesky;
@@ -19,6 +21,8 @@ pub enum FisherSolve {
     Dual,
     /// Conjugate gradients with products Gv: nothing is stored but vectors.
     ConjugateGradients,
+    /// The same, preconditioned with a precision that is close to G ([`FisherMetric::sharing`]): a few iterations.
+    Shared,
 }
 
 /// Largest matrix that is factorised.
@@ -26,6 +30,10 @@ const LARGEST: usize = 2000;
 /// Relative residual of conjugate gradients.
 const TOLERANCE: f64 = 1e-12;
 const MAX_ITERATIONS: usize = 2000;
+/// Weights from which on a shared factor is quicker than one of each system.
+pub(super) const SHARED_FROM: usize = 128;
+/// Relative residual there, in the norm of the preconditioner: far below the tolerance of the geodesics.
+const SHARED_TOLERANCE: f64 = 1e-9;
 
 impl FisherSolve {
     /// The cheapest for `k` weights and `rows` rows of A.
@@ -45,7 +53,8 @@ impl FisherMetric<'_> {
         match self.solve {
             FisherSolve::Dense => self.solve_dense(point, b),
             FisherSolve::Dual => self.solve_dual(point, b),
-            FisherSolve::ConjugateGradients => self.solve_conjugate_gradients(point, b),
+            FisherSolve::ConjugateGradients => self.solve_conjugate_gradients(point, b, TOLERANCE, None),
+            FisherSolve::Shared => self.solve_conjugate_gradients(point, b, SHARED_TOLERANCE, self.shared),
         }
     }
 
@@ -115,14 +124,27 @@ impl FisherMetric<'_> {
     }
 
     /// Conjugate gradients from 0 to a small relative residual.
-    fn solve_conjugate_gradients(&self, point: &Point, b: &mut [f64]) -> bool {
-        let size = dot(b, b);
-        let mut x = vec![0.0; b.len()];
-        let mut residual = b.to_vec();
-        let mut direction = residual.clone();
+    fn solve_conjugate_gradients(
+        &self,
+        point: &Point,
+        b: &mut [f64],
+        tolerance: f64,
+        preconditioner: Option<&dyn Precision>,
+    ) -> bool {
+        let conditioned = |residual: &[f64], out: &mut [f64]| {
+            out.copy_from_slice(residual);
+            if let Some(precision) = preconditioner {
+                precision.solve(out);
+            }
+        };
+        let (mut x, mut residual) = (vec![0.0; b.len()], b.to_vec());
+        let mut z = vec![0.0; b.len()];
+        conditioned(&residual, &mut z);
+        let mut direction = z.clone();
+        let size = dot(&residual, &z);
         let mut square = size;
         for _ in 0..MAX_ITERATIONS {
-            if square <= TOLERANCE * TOLERANCE * size {
+            if square <= tolerance * tolerance * size {
                 b.copy_from_slice(&x);
                 return true;
             }
@@ -133,9 +155,10 @@ impl FisherMetric<'_> {
             let step = square / dot(&direction, &product);
             axpy(step, &direction, &mut x);
             axpy(-step, &product, &mut residual);
-            let next = dot(&residual, &residual);
+            conditioned(&residual, &mut z);
+            let next = dot(&residual, &z);
             scale(next / square, &mut direction);
-            axpy(1.0, &residual, &mut direction);
+            axpy(1.0, &z, &mut direction);
             square = next;
         }
         false

@@ -23,7 +23,7 @@ pub use network::NetworkOutputs;
 /// | Dormand-Prince in place of the constrained leapfrog | [`Objective::second_derivatives`] |
 /// | `lin-la`, `lin-riem-la` | [`Model::linearized`] |
 /// | batches | [`Model::rows`], [`Model::on_rows`]; by leverage [`Model::row_curvatures`], stratified [`Model::labels`] |
-/// | the Fisher metric | [`Model::fisher_metric`] |
+/// | the Fisher metric | [`Model::fisher_metric`], and [`Model::is_convex_in`] for it to be the default |
 /// | predictions, the held-out rule | [`Model::outputs`] |
 ///
 /// [`crate::objective::NetworkLoss`] has all of them.
@@ -57,16 +57,18 @@ pub trait Model: Objective {
         lacks("curvatures of its rows", "batches by leverage", "uniform batches of a given size")
     }
 
-    /// The Fisher metric on the uncertain weights, the others held at `center`; of the outputs
-    /// linearised there if asked for.
-    fn fisher_metric<'a>(
-        &'a self,
-        center: &'a [f64],
-        subset: &'a SubsetRanges,
-        linearized: bool,
-    ) -> Result<Box<dyn Metric + 'a>> {
-        let _ = (center, subset, linearized);
+    /// The Fisher metric on the uncertain weights of `gaussian`, the others held at its centre; of the outputs
+    /// linearised there if asked for. The precision is that of the metric at the centre, or close to it.
+    fn fisher_metric<'a>(&'a self, gaussian: &'a Gaussian, linearized: bool) -> Result<Box<dyn Metric + 'a>> {
+        let _ = (gaussian, linearized);
         lacks("Fisher metric", "draws that follow it", "the preconditioned metric or the loss metric")
+    }
+
+    /// Whether the outputs are linear in the weights of `subset`, and the loss convex in the outputs, as in a
+    /// logistic regression: [`super::MetricChoice::Auto`] then takes the Fisher metric.
+    fn is_convex_in(&self, subset: &SubsetRanges) -> bool {
+        let _ = subset;
+        false
     }
 
     /// Outputs to predict with.

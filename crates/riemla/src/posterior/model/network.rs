@@ -34,14 +34,19 @@ impl Model for NetworkLoss {
         row_curvatures(self, center, directions)
     }
 
-    fn fisher_metric<'a>(
-        &'a self,
-        center: &'a [f64],
-        subset: &'a SubsetRanges,
-        linearized: bool,
-    ) -> Result<Box<dyn Metric + 'a>> {
-        let metric = FisherMetric::new(self, center, subset)?;
+    fn fisher_metric<'a>(&'a self, gaussian: &'a Gaussian, linearized: bool) -> Result<Box<dyn Metric + 'a>> {
+        let metric = FisherMetric::new(self, gaussian.theta(), gaussian.subset())?;
+        let metric = metric.sharing(gaussian.precision())?;
         Ok(Box::new(if linearized { metric.linearized() } else { metric }))
+    }
+
+    fn is_convex_in(&self, subset: &SubsetRanges) -> bool {
+        let last = self.network().output_layer();
+        let known = matches!(
+            self.likelihood(),
+            Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Gaussian { .. }
+        );
+        known && subset.as_slice().iter().all(|range| last.start <= range.start && range.end <= last.end)
     }
 
     fn outputs(&self) -> Option<Arc<dyn Outputs>> {
