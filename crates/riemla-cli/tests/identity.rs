@@ -29,7 +29,8 @@ fn draws_of_another_posterior_are_refused_with_what_changed() {
     let fit = "--prior-precision 1";
     scratch.ok(&format!("fit model --data train.csv {fit} --out p"));
     scratch.ok("sample p -m la -n 4");
-    scratch.ok("sample p -n 3");
+    // A strength also where only the last layer is uncertain, for which the default is the Fisher metric.
+    scratch.ok("sample p -n 3 --metric preconditioned");
     for (i, (model, data, options, parts)) in [
         ("model", "train.csv", "--prior-precision 2", &["prior_precision was [1.0], but is [2.0] now"][..]),
         ("model", "train.csv", "--prior-precision auto", &["prior_precision", "sigma_noise"]),
@@ -57,7 +58,7 @@ fn draws_of_another_posterior_are_refused_with_what_changed() {
         copy(&scratch.join("p/samples"), &scratch.join(&format!("q{i}/samples")));
         for command in [
             format!("sample q{i} -m la -n 6"),
-            format!("sample q{i} -n 4"),
+            format!("sample q{i} -n 4 --metric preconditioned"),
             format!("predict q{i} -m la --data test.csv"),
             format!("evaluate q{i} --data test.csv --resamples 5"),
         ] {
@@ -67,10 +68,10 @@ fn draws_of_another_posterior_are_refused_with_what_changed() {
         }
         // The strength alone.
         fs::remove_dir_all(scratch.join(&format!("q{i}/samples"))).expect("removes");
-        scratch.ok(&format!("sample q{i} -n 1"));
+        scratch.ok(&format!("sample q{i} -n 1 --metric preconditioned"));
         let (strength, set) = ("p/samples/riem-la/calibration.json", format!("q{i}/samples/riem-la"));
         fs::copy(scratch.join(strength), scratch.join(&set).join("calibration.json")).expect("copies");
-        let message = scratch.fails(&format!("sample q{i} -n 2"));
+        let message = scratch.fails(&format!("sample q{i} -n 2 --metric preconditioned"));
         parts.iter().for_each(|part| assert!(message.contains(part), "strength: {part}: {message}"));
         assert!(message.contains("calibration.json"), "{message}");
     }

@@ -146,7 +146,7 @@ fn images_with_a_network_from_a_file() {
     let draws =
         |posterior: &str| scratch.bytes(&format!("{posterior}/samples/riem-la-batches/samples.safetensors"));
     assert_eq!(draws("bare"), draws("posterior"));
-    let (head, rows) = columns(&scratch.ok("predict posterior --data images.idx"));
+    let (head, rows) = columns(&scratch.ok("predict posterior --method riem-la-batches --data images.idx"));
     assert_eq!((head[0].as_str(), rows.len()), ("prediction", 60));
     let input = std::fs::File::open(scratch.join("images.idx")).expect("opens");
     let piped = scratch.riemla("predict posterior --data -").stdin(input).output().expect("runs");
