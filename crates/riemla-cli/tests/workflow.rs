@@ -149,7 +149,11 @@ fn images_with_a_network_from_a_file() {
     let (head, rows) = columns(&scratch.ok("predict posterior --method riem-la-batches --data images.idx"));
     assert_eq!((head[0].as_str(), rows.len()), ("prediction", 60));
     let input = std::fs::File::open(scratch.join("images.idx")).expect("opens");
-    let piped = scratch.riemla("predict posterior --data -").stdin(input).output().expect("runs");
+    let piped = scratch
+        .riemla("predict posterior --method riem-la-batches --data -")
+        .stdin(input)
+        .output()
+        .expect("runs");
     assert_eq!(columns(&text(&piped.stdout)).1, rows, "{}", text(&piped.stderr));
     assert!(scratch.ok(&format!("evaluate posterior {data} --resamples 20")).contains("riem-la-batches"));
 }

@@ -17,7 +17,7 @@ pub enum Generated {
     Logistic5,
     /// Breiman's waveforms.
     Waveform,
-    /// Labels of a logistic or softmax model: one of [`CONVEX`].
+    /// Labels of a logistic or softmax model: one of the sets `CONVEX`.
     Convex(usize),
 }
 

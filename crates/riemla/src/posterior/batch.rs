@@ -184,7 +184,7 @@ impl Leverages {
 }
 
 impl Posterior {
-    /// The leverage of every row: ℓᵢ = E[dᵢᵀΛᵢdᵢ] with dᵢ = Jᵢv, v from the Gaussian, Λᵢ the Hessian of the row's loss
+    /// The leverage of every row: ℓᵢ = E(dᵢᵀΛᵢdᵢ) with dᵢ = Jᵢv, v from the Gaussian, Λᵢ the Hessian of the row's loss
     /// in its outputs; the mean over 20 tangents v, which are always the same. It is the share of the row in the
     /// curvature of the loss. With the full GGN the leverages add up to the effective dimension Σ λ/(λ + δ), and those
     /// of a linear regression are the diagonal of its hat matrix.
