@@ -183,7 +183,7 @@ def test_arrays_of_all_kinds_are_taken(array):
         ({"seed": 2**64}, ValueError, "seed is 18446744073709551616"),
         ({"method": "magic"}, ValueError, "method is 'magic', but must be one of 'riem-la', 'la', 'map'"),
         ({"method": "nuts"}, ValueError, "method is 'nuts', but must be one of"),
-        ({"metric": "round"}, ValueError, "metric is 'round', but must be one of 'preconditioned', 'loss', 'fisher'"),
+        ({"metric": "round"}, ValueError, "metric is 'round', but must be one of 'auto', 'preconditioned', 'loss', 'fisher'"),
         ({"metric": "fisher"}, ValueError, "this model has no Fisher metric"),
         ({"metric": "loss", "method": "la"}, ValueError, "metric is a setting of geodesics, not of la"),
         ({"strength": "strong"}, ValueError, "strength is 'strong', but must be one of 'auto'"),
