@@ -219,7 +219,7 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
     }))
 }
 
-/// Gradients and pilots that a search usually takes: docs/results/strength.md.
+/// Gradients and pilots that a search usually takes. A guess for the first line of progress; the first trial corrects it.
 const USUAL_GRADIENTS: f64 = 350.0;
 const USUAL_PILOTS: f64 = 10.0;
 
