@@ -5,19 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use riemla::Control;
-use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
+use riemla::curvature::Laplace;
 use riemla::geometry::Integrator;
-use riemla::nn::Network;
-use riemla::objective::{Likelihood, NetworkLoss, Prior};
+use riemla::objective::NetworkLoss;
 use riemla::posterior::{Method, Posterior, PosteriorConfig};
-use riemla::train::{MiniBatch, Rule, Schedule, minibatch};
 
+use super::before::SEED;
 use super::integrators::{Cost, Family, Kind, dormand_prince, leapfrog};
 use super::model::Banana;
-use super::scaling::image_network;
-
-/// Seed of the tangents: not that of the search for the strength.
-const SEED: u64 = 1;
 
 /// A family of draws by default, and what its rows in the table begin with.
 pub struct Defaults {
@@ -56,35 +51,12 @@ pub fn banana(banana: &Banana, count: u64) -> Vec<Defaults> {
         .into()
 }
 
-/// The paper's image network on 5000 digits, trained by its protocol, if the data are in `directory`. The
-/// comparison is the leapfrog itself at a tolerance of 1e-8: Dormand-Prince would take an hour.
+/// The image network on digits, if the data are in `directory`. The comparison is the leapfrog itself at a
+/// tolerance of 1e-8: Dormand-Prince would take an hour.
 pub fn images(directory: &Path, quick: bool) -> Option<Defaults> {
-    let file = |part: &str| directory.join(format!("mnist/train-{part}-ubyte.gz"));
-    let range = riemla_files::LabelRange::default();
-    let options = riemla_files::ReadOptions::default();
-    let data = riemla_files::read_images(&file("images-idx3"), &file("labels-idx1"), range, options).ok()?;
-    let rows: Vec<usize> = (0..if quick { 300 } else { 5000 }).collect();
-    let data = data.select(&rows).unwrap();
-    let network = Arc::new(Network::new(&image_network()).unwrap());
-    // The paper's protocol: one step follows the sum over its batch, with a weight decay of 5e-4.
-    let batch_size = 125;
-    let share = batch_size as f64 / data.len() as f64;
-    let prior = Prior::isotropic(5e-4 / share, network.dim()).unwrap();
-    let loss = NetworkLoss::new(network.clone(), data, Likelihood::Categorical, prior).unwrap();
-    let mut theta = network.initialize(0);
-    let training = MiniBatch {
-        rule: Rule::Sgd { momentum: 0.0 },
-        learning_rate: Schedule::Cosine { initial: 1e-3 },
-        epochs: if quick { 20 } else { 100 },
-        batch_size,
-        seed: 0,
-        gradient_scale: share,
-    };
-    minibatch(&loss, &mut theta, &training, Control::default()).unwrap();
-    let config = LaplaceConfig { prior: PriorChoice::Optimize, ..LaplaceConfig::default() };
-    let laplace = Arc::new(Laplace::fit(&loss, &theta, &config, Control::default()).unwrap());
+    let (loss, laplace) = super::before::images(directory, quick)?;
     let count = if quick { 1 } else { 2 };
-    Some(Defaults::new("MNIST", (&loss, laplace), "optimised", (false, count), &leapfrog(1e-8)))
+    Some(Defaults::new("MNIST", (&loss, Arc::new(laplace)), "optimised", (false, count), &leapfrog(1e-8)))
 }
 
 /// One row per family, and the cost of the first: what other programs are compared with.

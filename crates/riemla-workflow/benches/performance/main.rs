@@ -1,7 +1,9 @@
 //! Measures speed and accuracy and writes docs/performance.md:
-//! `cargo bench -p riemla-workflow --bench performance [-- --quick] [-- --out DIR]`; `-- fits` prints that section alone. The
+//! `cargo bench -p riemla-workflow --bench performance [-- --quick] [-- --out DIR]`; `-- fits` and `-- draws`
+//! print those sections alone; `-- --old PROGRAM` adds what an older build takes ([`before`]). The
 //! row for MNIST needs the data (`$RIEMLA_DATA_DIR`, or ../shared/data), the rows of other programs what `peers.rs` says.
 
+mod before;
 mod defaults;
 mod evaluation;
 mod fits;
@@ -25,13 +27,23 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let quick = arguments.iter().any(|a| a == "--quick");
     let after = |name: &str| arguments.iter().position(|a| a == name).and_then(|i| arguments.get(i + 1));
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let data = std::env::var_os("RIEMLA_DATA_DIR").map_or(root.join("../shared/data"), PathBuf::from);
     if let Some(index) = after("fit-row") {
         return fits::child(index.parse().unwrap_or_else(|_| panic!("not a number: {index}")));
+    }
+    if let [_, command, index, strength, exact] = &arguments[..]
+        && command == "draw-row"
+    {
+        let index = index.parse().unwrap_or_else(|_| panic!("not a number: {index}"));
+        return before::child(&root, &data, index, strength.parse().ok(), exact == "converged");
     }
     if arguments.iter().any(|a| a == "fits") {
         return println!("{}", fits::section(quick, after("--old")));
     }
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    if let (true, Some(old)) = (arguments.iter().any(|a| a == "draws"), after("--old")) {
+        return println!("{}", before::section(old));
+    }
     let out = after("--out").map_or(root.join("docs"), PathBuf::from);
     let mut page = INTRODUCTION.to_string();
     let _ = writeln!(page, "\nMachine: {}; riemla {}.\n", timing::machine(), env!("CARGO_PKG_VERSION"));
@@ -41,10 +53,12 @@ fn main() {
     let count = if quick { 2 } else { 6 };
     let banana = model::banana(&root);
     let mut by_default = defaults::banana(&banana, 2 * count);
-    let data = std::env::var_os("RIEMLA_DATA_DIR").map_or(root.join("../shared/data"), PathBuf::from);
     by_default.extend(defaults::images(&data, quick));
     let (text, first) = defaults::section(&by_default);
     page += &text;
+    if let Some(old) = after("--old") {
+        page += &before::section(old);
+    }
     let family = &by_default[0].family;
     let metric = (family.precision, family.strength);
     page += &peers.geodesics_section(&root, metric, first.milliseconds);
