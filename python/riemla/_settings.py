@@ -58,7 +58,8 @@ def _polish(value: Any) -> Any:
         if value != "auto":
             raise ValueError(f"polish is {value!r}, but must be 'auto' or a number of gradients")
         return {"length": "auto"}
-    return {"length": {"gradients": whole("polish", value, 1, 1_000_000)}}
+    gradients = whole("polish", value, 0, 1_000_000)
+    return {"length": {"gradients": gradients}} if gradients else None
 
 
 def run_config(
@@ -101,6 +102,8 @@ def run_config(
             raise ValueError(f"polish is a setting of riem-la and its relatives, not of {method}")
         config["polish"] = _polish(polish)
     if batch_size is not None:
+        if polish is None:
+            config["polish"] = None
         size = batch_size if batch_size == "auto" else whole("batch_size", batch_size, 1)
         config["batch"] = {"size": size}
         if batch_design is not None:

@@ -16,7 +16,7 @@ fn main() -> anyhow::Result<()> {
     let seeds = rest.first().map_or(Ok(4), |seeds| seeds.parse())?;
     let wanted = |name: &str| rest.len() < 2 || rest[1..].iter().any(|problem| problem == name);
     let mut table = String::from(
-        "problem,prior,training_seed,weights,seed,strength,status,search_in_draws,pilots,ratio,error,rise,virial\n",
+        "problem,prior,training_seed,weights,seed,searched,status,search_in_draws,pilots,searched_ratio,searched_error,strength,ratio,error,rise,virial\n",
     );
     std::fs::create_dir_all(work)?;
     for experiment in ["banana", "pinwheel", "uci"] {
@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
                         let pilots: usize = row.found.trials.iter().map(|trial| trial.heights.len()).sum();
                         writeln!(
                             table,
-                            "{},{},{training},{},{},{:.5},{},{:.2},{pilots},{:.4},{:.4},{:.4},{:.4}",
+                            "{},{},{training},{},{},{:.5},{},{:.2},{pilots},{:.4},{:.4},{:.5},{:.4},{:.4},{:.4},{:.4}",
                             problem.name,
                             prior.name(),
                             row.weights,
@@ -37,6 +37,9 @@ fn main() -> anyhow::Result<()> {
                             row.found.strength,
                             row.found.status,
                             row.cost,
+                            row.first_ratio.0,
+                            row.first_ratio.1,
+                            row.strength,
                             row.ratio,
                             row.error,
                             row.rise,

@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::AtomicBool;
 
 use riemla::data::toy::two_moons;
-use riemla_paper::confirmation::{Plan, Set, records, run, write_reports};
+use riemla_paper::confirmation::{Plan, Set, Source, records, run, write_reports};
 use riemla_paper::datasets::DataDirs;
 use riemla_workflow::watch::Silent;
 use sha2::{Digest as _, Sha256};
@@ -35,8 +35,8 @@ fn tables_become_scores_ranks_and_a_page() {
     std::fs::create_dir_all(scratch.join("data/confirmation")).expect("makes");
     scratch.write("data/confirmation/moons.csv", &text);
     let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut plan = Plan::new(true).expect("a plan");
-    plan.sets = vec![Set { name: "moons".into(), target: "kind".into(), sha256, ..plan.sets[0].clone() }];
+    let mut plan = Plan::new(None, true).expect("a plan");
+    plan.sets = vec![Set { name: "moons".into(), source: Source::Table { target: "kind".into(), sha256 }, ..plan.sets[0].clone() }];
     let (out, dirs) = (scratch.join("results"), DataDirs::new(Some(&scratch.join("data"))));
     std::fs::create_dir(&out).expect("makes");
     let go = AtomicBool::new(false);

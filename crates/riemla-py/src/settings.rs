@@ -23,10 +23,10 @@ pub fn run_config(method: &str, metric: Option<&str>) -> PyResult<String> {
         return write(&reference);
     }
     let method: Method = method.parse().map_err(crate::errors::library)?;
-    let mut config = PosteriorConfig::new(method);
+    let mut config = PosteriorConfig::of_commands(method);
     match metric {
         None => {}
-        Some("fisher") => config = PosteriorConfig::fisher(method),
+        Some("fisher") => config = PosteriorConfig { polish: config.polish, ..PosteriorConfig::fisher(method) },
         Some(name) => config.metric = read("metric", &format!("\"{name}\""))?,
     }
     write(&config)

@@ -80,8 +80,8 @@ struct KeptTrial {
     first: usize,
     value: Option<f64>,
     error: Option<f64>,
-    /// Rise, virial and tangent of the pilots that came to their end.
-    heights: Vec<Option<[Option<f64>; 3]>>,
+    /// Numbers of the pilots that came to their end.
+    heights: Vec<Option<[Option<f64>; 5]>>,
     finished: usize,
     counters: Counters,
 }
@@ -93,7 +93,9 @@ fn finite(number: f64) -> Option<f64> {
 impl From<&Trial> for KeptTrial {
     fn from(trial: &Trial) -> Self {
         let Trial { strength, first, finished, counters, .. } = *trial;
-        let height = |height: &Height| [height.rise, height.virial, height.tangent].map(finite);
+        let height = |&Height { rise, virial, tangent, data, data_tangent }: &Height| {
+            [rise, virial, tangent, data, data_tangent].map(finite)
+        };
         let heights = trial.heights.iter().map(|pilot| pilot.as_ref().map(height)).collect();
         let [value, error] = [trial.value, trial.error].map(finite);
         Self { strength, first, value, error, heights, finished, counters }
@@ -103,9 +105,10 @@ impl From<&Trial> for KeptTrial {
 impl From<&KeptTrial> for Trial {
     fn from(kept: &KeptTrial) -> Self {
         let &KeptTrial { strength, first, value, error, finished, counters, .. } = kept;
-        let height = |[rise, virial, tangent]: [Option<f64>; 3]| {
-            let [rise, virial, tangent] = [rise, virial, tangent].map(|number| number.unwrap_or(f64::NAN));
-            Height { rise, virial, tangent }
+        let height = |numbers: [Option<f64>; 5]| {
+            let [rise, virial, tangent, data, data_tangent] =
+                numbers.map(|number| number.unwrap_or(f64::NAN));
+            Height { rise, virial, tangent, data, data_tangent }
         };
         let heights = kept.heights.iter().map(|pilot| pilot.map(height)).collect();
         let (value, error) = (value.unwrap_or(f64::INFINITY), error.unwrap_or(f64::NAN));
@@ -185,14 +188,14 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
         None => Unfinished::default(),
     };
     let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
-    let (begun, spent, share) = (Instant::now(), before.seconds, posterior.share_of_pilot());
+    let (begun, spent) = (Instant::now(), before.seconds);
     let seconds = || spent + begun.elapsed().as_secs_f64();
     let state = Mutex::new((before, None));
     let progress = |trial: &Trial| {
         let (unfinished, failure) = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
         if unfinished.trials.len() == known.len() {
             let pilot = begun.elapsed().as_secs_f64() / trial.heights.len().max(trial.finished).max(1) as f64;
-            control.watch.estimate(&estimate(pilot, share, control.draws));
+            control.watch.estimate(&estimate(pilot, control.draws));
         }
         unfinished.seconds = seconds();
         unfinished.trials.push(trial.into());
@@ -232,10 +235,10 @@ fn first_estimate(posterior: &Posterior) -> String {
     format!("the search of the strength usually costs as much as 5 draws: about {search}")
 }
 
-/// How long a search and the draws after it will take, in words, by the seconds of a pilot and its share of a draw.
-fn estimate(pilot: f64, share: f64, draws: u64) -> String {
+/// How long a search and the draws after it will take, in words, by the seconds of a pilot.
+fn estimate(pilot: f64, draws: u64) -> String {
     let search = in_words(pilot * USUAL_PILOTS);
-    let draws = format!("then about {} for {draws} draws", in_words(pilot / share * draws as f64));
+    let draws = format!("then about {} for {draws} draws", in_words(pilot * draws as f64));
     format!("estimated time: about {search} for the search of the strength, {draws}")
 }
 
@@ -281,10 +284,10 @@ mod tests {
 
     #[test]
     fn the_first_trial_tells_how_long_all_will_take() {
-        let text = estimate(0.9, 0.25, 100);
+        let text = estimate(0.9, 100);
         assert_eq!(
             text,
-            "estimated time: about 9 seconds for the search of the strength, then about 6 minutes for 100 draws"
+            "estimated time: about 9 seconds for the search of the strength, then about 2 minutes for 100 draws"
         );
         assert_eq!([0.2, 89.0, 600.0].map(in_words), ["a second", "89 seconds", "10 minutes"]);
     }

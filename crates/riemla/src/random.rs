@@ -55,6 +55,8 @@ pub enum Purpose {
     Leverage = 11,
     /// Chains that polish posterior draws.
     Polish = 12,
+    /// Tangent vectors whose averages are wanted, not the draws.
+    Average = 13,
 }
 
 /// The stream number `index` for one purpose under one seed.

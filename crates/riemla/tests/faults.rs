@@ -109,9 +109,7 @@ fn from_the_minimum(tolerance: f64) -> Vec<(f64, Geodesic)> {
     (0..24).map(follow).collect()
 }
 
-/// The fault: the height is put back onto the graph after every step, so that what the constraint was missed by
-/// is not made good in the next step but adds up. The bound was set for steps of second order (2.4e-4, and 1.2e-3
-/// with the fault); since steps are of third order it is too wide to notice that fault, and is to be measured anew.
+/// Steps that miss the constraint a little do not add up. (That the height is kept for this: geometry/particle.rs.)
 #[test]
 fn residuals_of_the_constraint_do_not_add_up() {
     let curves = from_the_minimum(1e-5);
@@ -120,9 +118,8 @@ fn residuals_of_the_constraint_do_not_add_up() {
     assert!(mean < 5e-4, "mean relative error of the length: {mean:.2e}");
 }
 
-/// The fault: the search for the multiplier starts from that of the last step instead of that at its end, which
-/// finds the same curves by more evaluations. The bound was set when trials were values (1.10 per step tried, and
-/// 1.44 with the fault); now that the first is nearly always good enough it does not notice that fault any more.
+/// Nearly every step takes one evaluation. (That the search starts from the multiplier at the end of the last step:
+/// geometry/particle.rs.)
 #[test]
 fn most_steps_need_one_value_to_find_their_multiplier() {
     let curves = from_the_minimum(1e-3);

@@ -25,11 +25,11 @@ use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
 Examples:
-  riemla sample posterior/                                 100 draws of riem-la at a calibrated strength
+  riemla sample posterior/                                 100 draws of riem-la at a calibrated strength, polished
   riemla sample posterior/ --method lin-riem-la --samples 30
   riemla sample posterior/ --batch 1000 --seconds 600      a new batch per draw, ten minutes at most
   riemla sample posterior/ --samples 200                   adds 100 draws to the first 100
-  riemla sample posterior/ --polish 100                    closer to the exact posterior, at 100 more gradients a draw
+  riemla sample posterior/ --polish 0                      geodesics alone: half the time, further from exact draws
   mpirun -n 8 riemla sample posterior/ --shard auto        eight processes; then without --shard to merge
   riemla sample posterior/ --method nuts                   exact draws, for small networks
   riemla sample posterior/ --method ensemble -n 10         trains ten networks from new initial weights
@@ -92,9 +92,10 @@ pub struct Sample {
 
     /// Polish every draw: it becomes the start of a Markov chain (Hamiltonian, with Metropolis tests) of about N
     /// gradients on all rows, whose end is closer to the exact posterior; with "auto", as many as it takes until the
-    /// loss of pilot chains no longer changes
+    /// loss of pilot chains no longer changes; 0: not at all [default: 100 for riem-la with the preset calibrated
+    /// on all rows, otherwise 0]
     #[arg(long, value_name = "N", value_parser = polish, conflicts_with = "batch")]
-    pub polish: Option<PolishLength>,
+    pub polish: Option<PolishArgument>,
 
     /// Take part K of N of the draws, one process each, in a log of its own (or "auto": by the variables of MPI, Slurm
     /// and Kubernetes); a later run without --shard merges all parts and draws what is missing
@@ -109,7 +110,7 @@ pub struct Sample {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
 
-    /// Name of the set [default: the method's name, plus -batches with --batch and -polished with --polish]
+    /// Name of the set [default: the method's name, plus -batches with --batch and -polished with another --polish]
     #[arg(long, value_name = "NAME", value_parser = set_name)]
     pub name: Option<String>,
 
@@ -136,7 +137,7 @@ pub struct Sample {
     pub reading: ReadingArguments,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PresetName {
     /// As the paper's code: Dormand-Prince at its tolerances, strength 1
     Paper,
@@ -189,12 +190,22 @@ fn strength(text: &str) -> Result<Strength, String> {
     }
 }
 
-fn polish(text: &str) -> Result<PolishLength, String> {
+/// How draws are polished, on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolishArgument {
+    /// Not at all.
+    Not,
+    /// By chains of this length.
+    By(PolishLength),
+}
+
+fn polish(text: &str) -> Result<PolishArgument, String> {
     match text {
-        "auto" => Ok(PolishLength::Auto),
+        "auto" => Ok(PolishArgument::By(PolishLength::Auto)),
+        "0" => Ok(PolishArgument::Not),
         number => match number.parse() {
-            Ok(gradients @ 1..=1_000_000) => Ok(PolishLength::Gradients(gradients)),
-            _ => Err("must be auto, or a number of gradients from 1 to 1000000, such as 100".into()),
+            Ok(gradients @ 1..=1_000_000) => Ok(PolishArgument::By(PolishLength::Gradients(gradients))),
+            _ => Err("must be auto, or a number of gradients up to 1000000, such as 100 (0: none)".into()),
         },
     }
 }
@@ -295,7 +306,12 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         Some(MetricName::Fisher) => PosteriorConfig::fisher(method),
     };
     posterior.strength = arguments.strength.unwrap_or(posterior.strength);
-    posterior.polish = arguments.polish.map(|length| Polish { length, ..Polish::auto() });
+    let by_default = arguments.preset == PresetName::Calibrated && arguments.batch.is_none();
+    posterior.polish = match arguments.polish {
+        Some(PolishArgument::Not) => None,
+        Some(PolishArgument::By(length)) => Some(Polish { length, ..Polish::default() }),
+        None => PosteriorConfig::of_commands(method).polish.filter(|_| by_default),
+    };
     posterior.batch = arguments.batch.map(|size| BatchPlan { size, design });
     posterior
 }

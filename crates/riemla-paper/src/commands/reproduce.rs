@@ -82,6 +82,10 @@ pub struct Reproduce {
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 
+    /// Of `confirmation`: another plan of the form of experiments/confirmation.toml, such as for tables of your own
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+
     /// Directory to write to, created if needed
     #[arg(long, short, value_name = "DIR", default_value = "riemla-results")]
     pub out: PathBuf,
@@ -138,6 +142,7 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
             anyhow::bail!("`reproduce list` lists all experiments and takes no further arguments")
         }
         [confirmation::NAME] => confirm(arguments, quiet),
+        _ if arguments.plan.is_some() => anyhow::bail!("--plan is of `riemla reproduce confirmation` only"),
         _ => execute(arguments, &request(arguments, &words)?, quiet),
     }
 }
@@ -152,7 +157,7 @@ fn confirm(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
         let name = confirmation::NAME;
         anyhow::bail!("{name} has its own settings: leave out --prior, --preset, --samples and --shard");
     }
-    let mut plan = confirmation::Plan::new(arguments.quick)?;
+    let mut plan = confirmation::Plan::new(arguments.plan.as_deref(), arguments.quick)?;
     plan.seeds = arguments.seeds.unwrap_or(plan.seeds);
     prepare(&arguments.out, arguments.resume, None, &[])?;
     let data = DataDirs::new(arguments.data_dir.as_deref());

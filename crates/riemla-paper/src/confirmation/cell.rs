@@ -1,29 +1,28 @@
-//! One table and seed: train, fit, sample and evaluate as a user does, and what every method scored.
+//! One set and seed: train, fit, sample and evaluate as a user does, and what every method scored.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use riemla::curvature::{LaplaceConfig, PriorChoice, Subset};
-use riemla::posterior::Method;
-use riemla::reference::Reference;
+use riemla::posterior::{Method, PosteriorConfig, Strength};
+use riemla::reference::{Reference, Swag};
 use riemla::score::Bootstrap;
 use riemla_files::encoding::MissingValues;
 use riemla_files::members::write_posteriors;
-use riemla_files::{Existing, Model, OutputDirectory, SavedPosterior};
+use riemla_files::{Existing, Model, OutputDirectory, RunConfig, SavedPosterior};
 use riemla_workflow::method::MethodName;
 use riemla_workflow::scores::kinds;
-use riemla_workflow::setting::Setting;
 use riemla_workflow::watch::Silent;
 use riemla_workflow::workflow::guarantees::Wanted;
 use riemla_workflow::workflow::members::{Weighting, sample_members, train_members};
 use riemla_workflow::workflow::{
-    ColumnChoices, DataFiles, EvaluateConfig, Evaluation, FitConfig, SampleConfig, TrainConfig, evaluate,
+    ColumnChoices, EvaluateConfig, Evaluation, FitConfig, NetworkChoice, SampleConfig, TrainConfig, evaluate,
     fit, sample,
 };
 
-use super::plan::{Plan, Set};
-use super::table::split;
+use super::plan::{Plan, Set, Source};
+use super::table::{Parts, split};
 use super::{Record, Scored};
 use crate::datasets::DataDirs;
 use crate::experiments::Result;
@@ -31,6 +30,10 @@ use crate::experiments::Result;
 /// Draws of one network, and those that members share out.
 const ALONE: &str = "riem-la";
 const SHARED: &str = "shared";
+/// The same without the chains that polish them.
+const GEODESICS: &str = "riem-la, geodesics";
+/// Learning rates of SWAG, the first at which gradient descent does not diverge.
+const SWAG_RATES: [f64; 4] = [0.1, 0.01, 1e-3, 1e-4];
 
 /// Runs one cell in a directory of its own, which may be there from an interrupted run.
 pub(super) fn run(
@@ -40,54 +43,119 @@ pub(super) fn run(
     work: &Path,
     stop: &AtomicBool,
 ) -> Result<Record> {
-    let rows = split(plan, (set, seed), data, work)?;
-    let files =
-        |name: &str| DataFiles { target: Some(set.target.clone()), ..DataFiles::new(work.join(name)) };
-    let mut clock = Clock::default();
-    let config = TrainConfig {
-        data: files("train.csv"),
-        task: Some(set.task),
-        columns: ColumnChoices { missing: MissingValues::Impute, ..ColumnChoices::default() },
-        baselines: false,
-        seed: seed + 1,
-        ..TrainConfig::new("")
-    };
-    let trained = train_members(&config, plan.members, stop, &Silent)?;
-    clock.lap("train");
-    let mut notes: Vec<String> = trained.iter().flat_map(|member| member.notes.clone()).collect();
-    let models: Vec<Model> = trained.into_iter().map(|member| member.model).collect();
-    let fitted = |model: &Model, subset: Subset| -> Result<SavedPosterior> {
-        let laplace = LaplaceConfig { prior: PriorChoice::Keep, subset, ..LaplaceConfig::default() };
-        let config =
-            FitConfig { data: files("train.csv"), laplace, memory: None, keep_data: true, other_data: false };
-        Ok(fit(model.clone(), &config, stop, &Silent)?.posterior)
-    };
-    let write = |name: &str, posteriors: &[SavedPosterior]| -> Result<()> {
-        let output = OutputDirectory::claim(&work.join(name), Existing::Replace, &[])?;
-        Ok(write_posteriors(posteriors, &output)?)
-    };
-    let posteriors = models.iter().map(|model| fitted(model, Subset::All)).collect::<Result<Vec<_>>>()?;
-    write("posterior", &posteriors)?;
-    clock.lap("fit");
-    write("last-layer", &[fitted(&models[0], Subset::LastLayer)?])?;
-    clock.lap("last layer");
-    let (together, first) = (work.join("posterior"), work.join("posterior/1"));
-    let named = |name: &str, run: riemla_files::RunConfig| SampleConfig {
-        name: Some(name.into()),
-        ..SampleConfig::new(run, plan.draws, seed)
-    };
-    let geodesics = || riemla_files::RunConfig::Posterior(Setting::CALIBRATED.config(Method::RiemLa));
-    notes.extend(sample(&first, &named(ALONE, geodesics()), stop, &Silent)?.taken.diagnosis.warnings);
-    clock.lap("riem-la");
-    sample_members(&together, &named(SHARED, geodesics()), stop, &Silent)?;
-    clock.lap("shared");
-    if let Some(swag) = Reference::named(MethodName::Swag.name()) {
-        sample_members(&together, &named(MethodName::Swag.name(), swag.into()), stop, &Silent)?;
+    let parts = split(plan, (set, seed), data, work)?;
+    let (draws, members) = plan.sizes(set);
+    let (clock, notes) = (Clock::default(), Vec::new());
+    let mut cell = Cell { parts, draws, members, seed, work, stop, clock, notes };
+    let models = cell.train(set)?;
+    cell.fit(&models)?;
+    cell.sample()?;
+    let methods = cell.collect()?;
+    let Cell { parts, mut notes, .. } = cell;
+    notes.sort();
+    notes.dedup();
+    let riemla_version = env!("CARGO_PKG_VERSION").into();
+    let rows = parts.rows;
+    Ok(Record { set: set.name.clone(), seed, riemla_version, plan: plan.clone(), rows, methods, notes })
+}
+
+struct Cell<'a> {
+    parts: Parts,
+    draws: u64,
+    members: usize,
+    seed: u64,
+    work: &'a Path,
+    stop: &'a AtomicBool,
+    clock: Clock,
+    notes: Vec<String>,
+}
+
+impl Cell<'_> {
+    fn train(&mut self, set: &Set) -> Result<Vec<Model>> {
+        let defaults = TrainConfig::new("");
+        let network = match &set.source {
+            Source::Table { .. } => defaults.network.clone(),
+            Source::Images(images) => NetworkChoice::Given(images.network.clone()),
+        };
+        let config = TrainConfig {
+            data: self.parts.train.clone(),
+            task: Some(set.task),
+            columns: ColumnChoices { missing: MissingValues::Impute, ..ColumnChoices::default() },
+            network,
+            baselines: false,
+            seed: self.seed + 1,
+            ..defaults
+        };
+        let trained = train_members(&config, self.members, self.stop, &Silent)?;
+        self.clock.lap("train");
+        self.notes.extend(trained.iter().flat_map(|member| member.notes.clone()));
+        Ok(trained.into_iter().map(|member| member.model).collect())
     }
-    clock.lap("swag");
-    let judged = |name: &str| -> Result<Evaluation> {
+
+    fn fit(&mut self, models: &[Model]) -> Result<()> {
+        let fitted = |model: &Model, subset: Subset| -> Result<SavedPosterior> {
+            let laplace = LaplaceConfig { prior: PriorChoice::Keep, subset, ..LaplaceConfig::default() };
+            let data = self.parts.train.clone();
+            let config = FitConfig { data, laplace, memory: None, keep_data: true, other_data: false };
+            Ok(fit(model.clone(), &config, self.stop, &Silent)?.posterior)
+        };
+        let write = |name: &str, posteriors: &[SavedPosterior]| -> Result<()> {
+            let output = OutputDirectory::claim(&self.work.join(name), Existing::Replace, &[])?;
+            Ok(write_posteriors(posteriors, &output)?)
+        };
+        let posteriors = models.iter().map(|model| fitted(model, Subset::All)).collect::<Result<Vec<_>>>()?;
+        write("posterior", &posteriors)?;
+        self.clock.lap("fit");
+        write("last-layer", &[fitted(&models[0], Subset::LastLayer)?])?;
+        self.clock.lap("last layer");
+        Ok(())
+    }
+
+    /// The posterior of the first network.
+    fn first(&self) -> PathBuf {
+        self.work.join(if self.members == 1 { "posterior" } else { "posterior/1" })
+    }
+
+    fn sample(&mut self) -> Result<()> {
+        let (draws, seed) = (self.draws, self.seed);
+        let named = |name: &str, run: RunConfig| SampleConfig {
+            name: Some(name.into()),
+            ..SampleConfig::new(run, draws, seed)
+        };
+        let config = PosteriorConfig::of_commands(Method::RiemLa);
+        let by_default = RunConfig::Posterior(config.clone());
+        let geodesics = PosteriorConfig { polish: None, ..config.clone() };
+        let run = named(GEODESICS, RunConfig::Posterior(geodesics));
+        let taken = sample(&self.first(), &run, self.stop, &Silent)?.taken;
+        self.clock.lap("geodesics");
+        // At the strength that was found: it is searched once. The default finds the same and pays for it too.
+        let strength = taken.diagnosis.summary.strength.map_or(config.strength, Strength::Fixed);
+        let run = named(ALONE, RunConfig::Posterior(PosteriorConfig { strength, ..config }));
+        let taken = sample(&self.first(), &run, self.stop, &Silent)?.taken;
+        self.clock.lap("riem-la");
+        if self.members > 1 {
+            let together = self.work.join("posterior");
+            sample_members(&together, &named(SHARED, by_default), self.stop, &Silent)?;
+            self.clock.lap("shared");
+            for learning_rate in SWAG_RATES {
+                let swag = Swag { learning_rate, ..Swag::default() };
+                let run = named(MethodName::Swag.name(), Reference::Swag(swag).into());
+                let Err(error) = sample_members(&together, &run, self.stop, &Silent) else { break };
+                self.notes.push(format!("swag: {error}"));
+                // What a rate that diverged has left is not mixed with that of the next.
+                for member in 1..=self.members {
+                    let _ = std::fs::remove_dir_all(together.join(format!("{member}/samples/swag")));
+                }
+            }
+            self.clock.lap("swag");
+        }
+        self.notes.extend(taken.diagnosis.warnings);
+        Ok(())
+    }
+
+    fn judged(&self, posterior: &Path) -> Result<Evaluation> {
         let config = EvaluateConfig {
-            data: files("test.csv"),
+            data: self.parts.test.clone(),
             ood: Vec::new(),
             validation: None,
             sets: Vec::new(),
@@ -95,14 +163,56 @@ pub(super) fn run(
             wanted: Wanted::default(),
             weighting: Weighting::Equal,
         };
-        Ok(evaluate(&work.join(name), &config, &Silent)?)
-    };
-    let methods =
-        collected(plan, &clock, &judged("posterior/1")?, &judged("posterior")?, &judged("last-layer")?);
-    notes.sort();
-    notes.dedup();
-    let riemla_version = env!("CARGO_PKG_VERSION").into();
-    Ok(Record { set: set.name.clone(), seed, riemla_version, plan: plan.clone(), rows, methods, notes })
+        Ok(evaluate(posterior, &config, &Silent)?)
+    }
+
+    /// The methods of one network, then those of all members, each with the seconds it takes.
+    fn collect(&self) -> Result<Vec<Scored>> {
+        let alone = self.judged(&self.first())?;
+        let single = ["map", "map-temperature", "la", "lin-la", ALONE, GEODESICS, "swag"];
+        let mut all: Vec<Scored> =
+            single.iter().filter_map(|name| self.scored(&alone, name, name)).collect();
+        all.extend(self.scored(&self.judged(&self.work.join("last-layer"))?, "lin-la", "lin-la, last layer"));
+        if self.members > 1 {
+            let together = self.judged(&self.work.join("posterior"))?;
+            for kind in ["map", "map-temperature", "lin-la", ALONE, "swag"] {
+                let from = if kind == ALONE { SHARED } else { kind };
+                let (from, name) = (format!("{from}-members"), format!("{kind}-members"));
+                all.extend(self.scored(&together, &from, &name));
+            }
+        }
+        Ok(all)
+    }
+
+    fn scored(&self, evaluation: &Evaluation, from: &str, name: &str) -> Option<Scored> {
+        let named = |wanted: &str| evaluation.methods.iter().find(|method| method.name == wanted);
+        // Numbers have no temperature, and few held-out rows tell none: then it is 1.
+        let method = named(from).or_else(|| named(&from.replace("-temperature", "")))?;
+        let scores = kinds(evaluation.likelihood.kind()).iter().zip(&method.scores);
+        Some(Scored {
+            method: name.into(),
+            draws: method.draws,
+            seconds: self.seconds(name),
+            scores: scores.map(|(kind, interval)| (kind.name.to_string(), interval.estimate)).collect(),
+        })
+    }
+
+    fn seconds(&self, name: &str) -> f64 {
+        let (clock, share) = (&self.clock, 1.0 / self.members as f64);
+        let (train, fit) = (clock.of(&["train"]), clock.of(&["fit"]));
+        match name {
+            "map" | "map-temperature" => share * train,
+            "la" | "lin-la" => share * (train + fit),
+            GEODESICS => share * (train + fit) + clock.of(&["geodesics"]),
+            ALONE => share * (train + fit) + clock.of(&["geodesics", "riem-la"]),
+            "lin-la, last layer" => share * train + clock.of(&["last layer"]),
+            "swag" => share * (train + clock.of(&["swag"])),
+            "map-members" | "map-temperature-members" => train,
+            "lin-la-members" => train + fit,
+            "riem-la-members" => train + fit + clock.of(&["shared"]),
+            _ => train + clock.of(&["swag"]),
+        }
+    }
 }
 
 /// Seconds of the stages.
@@ -126,51 +236,6 @@ impl Clock {
     fn of(&self, names: &[&str]) -> f64 {
         self.laps.iter().filter(|(name, _)| names.contains(name)).map(|(_, seconds)| seconds).sum()
     }
-}
-
-/// The methods of one network, then those of all members, each with the seconds it takes.
-fn collected(
-    plan: &Plan,
-    clock: &Clock,
-    alone: &Evaluation,
-    together: &Evaluation,
-    last_layer: &Evaluation,
-) -> Vec<Scored> {
-    let share = 1.0 / plan.members as f64;
-    let train = clock.of(&["train"]);
-    let fit = clock.of(&["fit"]);
-    let seconds = |name: &str| match name {
-        "map" | "map-temperature" => share * train,
-        "la" | "lin-la" => share * (train + fit),
-        ALONE => share * (train + fit) + clock.of(&["riem-la"]),
-        "lin-la, last layer" => share * train + clock.of(&["last layer"]),
-        "swag" => share * (train + clock.of(&["swag"])),
-        "map-members" | "map-temperature-members" => train,
-        "lin-la-members" => train + fit,
-        "riem-la-members" => train + fit + clock.of(&["shared"]),
-        _ => train + clock.of(&["swag"]),
-    };
-    let wanted = |evaluation: &Evaluation, from: &str, name: &str| {
-        let method = evaluation.methods.iter().find(|method| method.name == from)?;
-        let scores = kinds(evaluation.likelihood.kind()).iter().zip(&method.scores);
-        Some(Scored {
-            method: name.into(),
-            draws: method.draws,
-            seconds: seconds(name),
-            scores: scores.map(|(kind, interval)| (kind.name.to_string(), interval.estimate)).collect(),
-        })
-    };
-    let single = ["map", "map-temperature", "la", "lin-la", ALONE, "swag"].map(|name| (alone, name, name));
-    let members = [
-        (together, "map-members", "map-members"),
-        (together, "map-temperature-members", "map-temperature-members"),
-        (together, "lin-la-members", "lin-la-members"),
-        (together, "shared-members", "riem-la-members"),
-        (together, "swag-members", "swag-members"),
-    ];
-    let last = [(last_layer, "lin-la", "lin-la, last layer")];
-    let all = single.into_iter().chain(last).chain(members);
-    all.filter_map(|(evaluation, from, name)| wanted(evaluation, from, name)).collect()
 }
 
 /// One line for logs.

@@ -17,7 +17,7 @@ use crate::experiments::layout::{read_lines, write_lines};
 use crate::experiments::{ExperimentError, Outcome, Result};
 use riemla_workflow::watch::Watch;
 
-pub use plan::{Plan, Set};
+pub use plan::{Images, Plan, Set, Source};
 pub use report::write_reports;
 pub use statistics::{Ranking, power, sign_rank_p};
 
@@ -96,10 +96,11 @@ pub fn run(
         let what = format!("{}, seed {}: other settings or another version", other.set, other.seed);
         return Err(ExperimentError::Changed { file: file(out), what });
     }
-    watch.begin(NAME, plan.seeds * plan.sets.len() as u64);
+    let cells = |seed| plan.sets.iter().filter(move |set| plan.has(set, seed)).count() as u64;
+    watch.begin(NAME, (0..plan.seeds).map(cells).sum());
     // Seed by seed, so that an interrupted run has all tables.
     for seed in 0..plan.seeds {
-        for set in &plan.sets {
+        for set in plan.sets.iter().filter(|set| plan.has(set, seed)) {
             if stop.load(Ordering::Relaxed) {
                 outcome.interrupted = true;
                 return Ok(outcome);

@@ -1,5 +1,8 @@
-//! What is run: tables, seeds and sizes, from one TOML file.
+//! What is run: tables and images, seeds and sizes, from one TOML file.
 
+use std::path::Path;
+
+use riemla::nn::NetworkSpec;
 use riemla_files::Task;
 use serde::{Deserialize, Serialize};
 
@@ -39,25 +42,61 @@ struct Quick {
     sets: Vec<String>,
 }
 
-/// A table.
+/// A table, or images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Set {
-    /// Its name; the file is `confirmation/NAME.csv` below the data directory.
+    /// Its name; the file of a table is `confirmation/NAME.csv` below the data directory.
     pub name: String,
     /// Classes or numbers.
     pub task: Task,
-    /// Column of the target.
-    pub target: String,
-    /// SHA-256 of the file.
-    pub sha256: String,
+    /// Where the rows come from.
+    #[serde(flatten)]
+    pub source: Source,
+}
+
+/// Where rows come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Source {
+    /// A table in a file.
+    Table {
+        /// Column of the target.
+        target: String,
+        /// SHA-256 of the file.
+        sha256: String,
+    },
+    /// Images of a data set that riemla knows.
+    Images(Images),
+}
+
+/// Images and what is done with them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Images {
+    /// The data set.
+    pub images: String,
+    /// Rows to train on.
+    pub rows: usize,
+    /// Seeds, at most those of the plan.
+    pub seeds: u64,
+    /// Draws behind a prediction.
+    pub draws: u64,
+    /// Only the methods of one network: many rows take long.
+    #[serde(default)]
+    pub only_one_network: bool,
+    /// The layers.
+    pub network: NetworkSpec,
 }
 
 impl Plan {
-    /// The plan of docs/confirmation.md, or its small version.
-    pub fn new(quick: bool) -> Result<Self> {
-        let mut plan: Self = toml::from_str(TEXT).map_err(|error| ExperimentError::Config {
-            file: "experiments/confirmation.toml".into(),
+    /// The plan of docs/confirmation.md or another of its form, or its small version.
+    pub fn new(file: Option<&Path>, quick: bool) -> Result<Self> {
+        let text = match file {
+            None => TEXT.to_string(),
+            Some(file) => std::fs::read_to_string(file).map_err(ExperimentError::io(file, "read it"))?,
+        };
+        let mut plan: Self = toml::from_str(&text).map_err(|error| ExperimentError::Config {
+            file: file.map_or("experiments/confirmation.toml".into(), |file| file.display().to_string()),
             message: error.to_string(),
         })?;
         let small = plan.quick.take().filter(|_| quick);
@@ -66,6 +105,22 @@ impl Plan {
             plan = Self { seeds, draws, members, train_rows, test_rows, ..plan };
         }
         Ok(plan)
+    }
+
+    /// What is done with a set: draws behind a prediction, and the networks of an ensemble, which is none if it is 1.
+    pub(super) fn sizes(&self, set: &Set) -> (u64, usize) {
+        match &set.source {
+            Source::Table { .. } => (self.draws, self.members),
+            Source::Images(images) => (images.draws, if images.only_one_network { 1 } else { self.members }),
+        }
+    }
+
+    /// Whether a set is run under a seed.
+    pub(super) fn has(&self, set: &Set, seed: u64) -> bool {
+        match &set.source {
+            Source::Table { .. } => seed < self.seeds,
+            Source::Images(images) => seed < self.seeds.min(images.seeds),
+        }
     }
 
     /// All that the numbers of a table and seed depend on; more seeds and tables may be added.
@@ -80,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_plan_is_valid_in_both_sizes() {
-        let (full, quick) = (Plan::new(false).expect("valid"), Plan::new(true).expect("valid"));
+        let (full, quick) = (Plan::new(None, false).expect("valid"), Plan::new(None, true).expect("valid"));
         assert!(full.sets.len() >= 12 && full.seeds == 5, "{}", full.sets.len());
         assert_eq!((quick.sets.len(), quick.seeds), (2, 1));
         let kinds = |task| full.sets.iter().filter(|set| set.task == task).count();

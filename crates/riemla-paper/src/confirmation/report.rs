@@ -36,7 +36,7 @@ pub fn write_reports(out: &Path) -> Result<PathBuf> {
     Ok(page)
 }
 
-/// Mean log losses: a row per table, a column per method that all tables have.
+/// Mean log losses: a row per set, a column per method that all sets have.
 struct Means {
     sets: Vec<String>,
     methods: Vec<String>,
@@ -83,19 +83,30 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
 }
 
 fn report(records: &[Record]) -> Report {
-    let means = Means::new(records);
+    let mut report = Report::new("Confirmation on data that played no part");
     let seeds = records.iter().map(|record| record.seed).max().unwrap_or(0) + 1;
-    let mut report = Report::new("Confirmation on tables that played no part");
-    let mut section =
-        Section::new("Ranks", format!("{ABOUT}\n\n{} tables, {seeds} seeds.", means.sets.len()));
+    let means = Means::new(records);
+    let about = format!("{ABOUT}\n\n{} sets, {seeds} seeds.", means.sets.len());
+    report.add(section("Methods that ran on all sets", about, records, &means));
+    let most = records.iter().map(|record| record.methods.len()).max().unwrap_or(0);
+    let full: Vec<Record> = records.iter().filter(|record| record.methods.len() == most).cloned().collect();
+    let all = Means::new(&full);
+    if all.methods.len() > means.methods.len() {
+        let about = format!("The {} sets on which every method ran.", all.sets.len());
+        report.add(section("All methods", about, &full, &all));
+    }
+    report
+}
+
+fn section(title: &str, about: String, records: &[Record], means: &Means) -> Section {
+    let mut section = Section::new(title, about);
     let ranks: Vec<Vec<f64>> =
         means.losses.iter().map(|row| row.iter().map(|(mean, _)| *mean).collect()).collect();
     if let Some(ranking) = Ranking::new(&ranks) {
-        section.figure(diagram(&means, &ranking), caption(&ranking)).text(verdict(&means));
+        section.figure(diagram(means, &ranking), caption(&ranking)).text(verdict(means));
     }
-    section.table(pairs(&means)).table(losses(&means)).table(costs(records, &means));
-    report.add(section);
-    report
+    section.table(pairs(means)).table(losses(means)).table(costs(records, means));
+    section
 }
 
 /// Mean ranks with half the critical difference to each side: methods whose lines do not meet differ.

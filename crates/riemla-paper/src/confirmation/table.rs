@@ -1,27 +1,90 @@
-//! A table cut into rows for training and rows for the test, by seed.
+//! A table, or images, cut into rows for training and rows for the test, by seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use riemla::data::Dataset;
 use riemla_files::Task;
+use riemla_workflow::workflow::DataFiles;
 use sha2::{Digest as _, Sha256};
 
-use super::plan::{Plan, Set};
-use crate::datasets::DataDirs;
+use super::plan::{Images, Plan, Set, Source};
+use crate::datasets::{DataDirs, load};
 use crate::experiments::layout::write_text;
 use crate::experiments::{ExperimentError, Result};
 
 /// Share of the rows to train on, of each class and in all.
 const TRAIN: f64 = 0.7;
 
-/// Reads a table, checks that it is the one of the plan, and writes `train.csv` and `test.csv`. Returns their rows.
-pub(super) fn split(
-    plan: &Plan,
-    (set, seed): (&Set, u64),
+/// Files with the rows to train on and those of the test.
+pub(super) struct Parts {
+    pub train: DataFiles,
+    pub test: DataFiles,
+    /// How many rows they have.
+    pub rows: (usize, usize),
+}
+
+/// Writes the parts of a set into `work`.
+pub(super) fn split(plan: &Plan, (set, seed): (&Set, u64), data: &DataDirs, work: &Path) -> Result<Parts> {
+    match &set.source {
+        Source::Table { target, sha256 } => {
+            let rows = split_table(plan, (set, seed), &read(&set.name, sha256, data)?, work)?;
+            let file = |name| DataFiles { target: Some(target.clone()), ..DataFiles::new(work.join(name)) };
+            Ok(Parts { train: file("train.csv"), test: file("test.csv"), rows })
+        }
+        Source::Images(images) => split_images(images, (plan.test_rows, seed), data, work),
+    }
+}
+
+/// Random images of the training part to train on, random ones of the test part to test.
+fn split_images(
+    images: &Images,
+    (test_rows, seed): (usize, u64),
     data: &DataDirs,
     work: &Path,
-) -> Result<(usize, usize)> {
-    let text = read(set, data)?;
+) -> Result<Parts> {
+    let loaded = load(&images.images, data)?;
+    let part = |name: &str, all: &Dataset, most: usize| -> Result<(DataFiles, usize)> {
+        let order = riemla::data::split(all.len(), &[all.len()], seed)?.concat();
+        let chosen: Vec<usize> = order.into_iter().take(most).collect();
+        let chosen = all.select(&chosen)?;
+        let pixels = work.join(format!("{name}-images-idx3-ubyte"));
+        let labels = work.join(format!("{name}-labels-idx1-ubyte"));
+        write_bytes(&pixels, &idx_images(&chosen))?;
+        write_bytes(&labels, &idx_labels(&chosen))?;
+        Ok((DataFiles { labels: Some(labels), ..DataFiles::new(pixels) }, chosen.len()))
+    };
+    let all = loaded.train.as_ref().unwrap_or(&loaded.data);
+    let (train, trained) = part("train", all, images.rows)?;
+    let (test, tested) = part("test", &loaded.data, test_rows)?;
+    Ok(Parts { train, test, rows: (trained, tested) })
+}
+
+fn write_bytes(file: &Path, bytes: &[u8]) -> Result<()> {
+    if let Some(directory) = file.parent() {
+        std::fs::create_dir_all(directory).map_err(ExperimentError::io(directory, "make it"))?;
+    }
+    std::fs::write(file, bytes).map_err(ExperimentError::io(file, "write it"))
+}
+
+/// Square images of one channel in the format of MNIST.
+fn idx_images(data: &Dataset) -> Vec<u8> {
+    let side = (data.features() as f64).sqrt().round() as u32;
+    let mut bytes = vec![0, 0, 8, 3];
+    [data.len() as u32, side, side].iter().for_each(|size| bytes.extend(size.to_be_bytes()));
+    bytes.extend(data.inputs().iter().map(|pixel| (pixel * 255.0).round() as u8));
+    bytes
+}
+
+fn idx_labels(data: &Dataset) -> Vec<u8> {
+    let mut bytes = vec![0, 0, 8, 1];
+    bytes.extend((data.len() as u32).to_be_bytes());
+    bytes.extend(data.labels().unwrap_or_default().iter().map(|label| *label as u8));
+    bytes
+}
+
+/// Writes `train.csv` and `test.csv`. Returns their rows.
+fn split_table(plan: &Plan, (set, seed): (&Set, u64), text: &str, work: &Path) -> Result<(usize, usize)> {
     let mut lines = text.lines();
     let head = lines.next().unwrap_or_default();
     let rows: Vec<&str> = lines.collect();
@@ -42,19 +105,20 @@ pub(super) fn split(
     Ok((train.len(), test.len()))
 }
 
-fn read(set: &Set, data: &DataDirs) -> Result<String> {
-    let name = format!("confirmation/{}.csv", set.name);
+/// A table, checked to be the one of the plan.
+fn read(set: &str, sha256: &str, data: &DataDirs) -> Result<String> {
+    let name = format!("confirmation/{set}.csv");
     let places: Vec<_> = data.as_slice().iter().map(|directory| directory.join(&name)).collect();
     let Some(path) = places.iter().find(|path| path.is_file()) else {
         let message = format!(
             "{name} is in none of the data directories; make it with scripts/confirmation-data and give the directory \
              above it with --data-dir"
         );
-        return Err(ExperimentError::Config { file: set.name.clone(), message });
+        return Err(ExperimentError::Config { file: set.into(), message });
     };
     let text = std::fs::read_to_string(path).map_err(ExperimentError::io(path, "read it"))?;
     let found: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    if found != set.sha256 {
+    if found != sha256 {
         let message =
             format!("it is another table (SHA-256 {found}); make it with scripts/confirmation-data");
         return Err(ExperimentError::Config { file: path.display().to_string(), message });

@@ -12,7 +12,8 @@ use super::rows::{data_of, rows};
 use super::{PriorName, Problem, Result, fit};
 use crate::datasets::DataDirs;
 
-/// Finished draws that are asked.
+/// Finished draws that have the last word, as in `riemla sample`, and those that are measured.
+const JUDGES: u64 = 20;
 const DRAWS: u64 = 40;
 
 /// One search.
@@ -26,6 +27,10 @@ pub struct Again {
     pub found: Calibration,
     /// Gradients of the search, in those of a draw at the strength found.
     pub cost: f64,
+    /// The ratio before the first draws had their last word, and its standard error.
+    pub first_ratio: (f64, f64),
+    /// The strength after it.
+    pub strength: f64,
     /// What the rule wants to be 1, of finished draws, and its standard error.
     pub ratio: f64,
     /// Its standard error.
@@ -57,6 +62,10 @@ pub fn search_again(
         let posterior = Posterior::of_network(&fit.loss, &laplace, config.clone())?;
         let Some(found) = posterior.calibration(seed, &[], Control::default())? else { return Ok(None) };
         let posterior = posterior.with_strength(found.strength)?;
+        let set = posterior.sample(seed, JUDGES, Control::default())?;
+        let word = posterior.verdict(seed, &found, &set.draws)?;
+        let strength = word.and_then(|word| word.better).unwrap_or(found.strength);
+        let posterior = posterior.with_strength(strength)?;
         let set = posterior.sample(seed, DRAWS, Control::default())?;
         let per_draw = set.counters().gradients as f64 / set.draws.len() as f64;
         // Whatever the search ended with: this is to be seen.
@@ -72,6 +81,8 @@ pub fn search_again(
             seed,
             weights,
             cost: found.counters.gradients as f64 / per_draw,
+            first_ratio: word.map_or((f64::NAN, f64::NAN), |word| (word.ratio, word.error)),
+            strength,
             ratio,
             error,
             rise: rises.iter().sum::<f64>() / (rises.len() as f64 * 0.5 * weights as f64),

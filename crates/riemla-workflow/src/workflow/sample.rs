@@ -83,11 +83,16 @@ impl SampleConfig {
     pub fn set_name(&self) -> String {
         let kind = match &self.run {
             RunConfig::Posterior(posterior) if posterior.batch.is_some() => "-batches",
-            RunConfig::Posterior(posterior) if posterior.polish.is_some() => "-polished",
+            RunConfig::Posterior(posterior) if is_polished_otherwise(posterior) => "-polished",
             _ => "",
         };
         self.name.clone().unwrap_or_else(|| format!("{}{kind}", self.run.method()))
     }
+}
+
+/// Whether draws are polished in another way than by default.
+fn is_polished_otherwise(config: &PosteriorConfig) -> bool {
+    config.polish.is_some() && config.polish != PosteriorConfig::of_commands(config.method).polish
 }
 
 /// A set of draws on the disk.

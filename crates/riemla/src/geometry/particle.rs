@@ -281,3 +281,92 @@ impl<'a> Particle<'a> {
         }
     }
 }
+
+/// Faults that no curve shows, since the next step makes up for them at some cost: what a step leaves behind.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objective::Objective;
+
+    const TRIALS: usize = 60;
+
+    /// L = θ₀² + θ₀⁴ + ½θ₁²: bends everywhere.
+    struct Bowl;
+
+    impl Objective for Bowl {
+        fn dim(&self) -> usize {
+            2
+        }
+
+        fn value(&self, theta: &[f64]) -> f64 {
+            theta[0].powi(2) + theta[0].powi(4) + 0.5 * theta[1].powi(2)
+        }
+
+        fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+            gradient[0] = 2.0 * theta[0] + 4.0 * theta[0].powi(3);
+            gradient[1] = theta[1];
+            self.value(theta)
+        }
+    }
+
+    /// λ = vᵀHv/⟨n, n⟩ where the particle is.
+    fn multiplier(particle: &Particle<'_>) -> f64 {
+        let (theta, v, strength) = (&particle.theta, &particle.v, particle.geometry.strength);
+        let mut g = [0.0; 2];
+        Bowl.value_and_gradient(theta, &mut g);
+        let bent = (2.0 + 12.0 * theta[0].powi(2)) * v[0].powi(2) + v[1].powi(2);
+        strength * bent / (1.0 + strength * strength * dot(&g, &g))
+    }
+
+    fn particle(strength: f64) -> Particle<'static> {
+        Particle::start(strength.into(), &[0.4, -0.3], &[1.0, 2.0], Bowl.probe())
+    }
+
+    fn step(particle: &mut Particle<'_>, h: f64, accept: f64) -> f64 {
+        let Ok(solution) = particle.position(h, accept, TRIALS) else { panic!("no root") };
+        particle.velocity(h, &solution);
+        particle.accept(h, &solution);
+        solution.lambda
+    }
+
+    /// The fault: the next search starts from the multiplier of the step, which is that of its middle.
+    #[test]
+    fn the_next_search_starts_from_the_multiplier_at_the_end() {
+        for strength in [0.3, 1.0] {
+            let mut particle = particle(strength);
+            let of_step = step(&mut particle, 0.01, 0.0);
+            let exact = multiplier(&particle);
+            let (kept, middle) = ((particle.lambda - exact).abs(), (of_step - exact).abs());
+            assert!(kept < 0.2 * middle, "{strength}: {kept} and {middle}");
+        }
+    }
+
+    /// The fault: the height is put back onto the graph after every step, so that what the constraint was missed by
+    /// is not made good in the next.
+    #[test]
+    fn the_height_is_kept_and_the_next_step_is_on_the_graph() {
+        let mut particle = particle(1.0);
+        let missed = |particle: &Particle<'_>| particle.z - Bowl.value(&particle.theta);
+        particle.lambda *= 1.5;
+        step(&mut particle, 0.2, f64::INFINITY);
+        let first = missed(&particle);
+        assert!(first.abs() > 1e-6, "a single trial misses the graph, by {first}");
+        step(&mut particle, 0.2, 0.0);
+        assert!(missed(&particle).abs() < 1e-12, "{}", missed(&particle));
+    }
+
+    /// The fault: after a rejected step the particle keeps the gradient of the last trial.
+    #[test]
+    fn after_a_rejection_loss_and_normal_are_those_here() {
+        let mut particle = particle(0.7);
+        particle.lambda *= 1.5;
+        step(&mut particle, 0.2, f64::INFINITY);
+        particle.reject();
+        let mut g = [0.0; 2];
+        let loss = Bowl.value_and_gradient(&particle.theta, &mut g);
+        scale(0.7, &mut g);
+        assert_eq!((particle.loss, particle.z, &particle.here.g[..]), (loss, 0.7 * loss, &g[..]));
+        assert!((dot(&g, &particle.v) - particle.z_dot).abs() < 1e-14, "the velocity is tangent");
+        assert!((particle.measured_speed() / particle.speed - 1.0).abs() < 1e-14, "the speed is kept");
+    }
+}

@@ -65,8 +65,8 @@ const LARGE: usize = 1000;
 
 /// What a search may cost, in draws, before it stops adding pilots. Draws of small models are cheap, and each says
 /// little: the standard deviation of their heights is √(2/K) at least.
-const DRAWS: f64 = 6.0;
-const DRAWS_OF_SMALL: f64 = 30.0;
+const DRAWS: usize = 6;
+const DRAWS_OF_SMALL: usize = 30;
 const SMALL: usize = 200;
 
 /// Applies the posterior's rule under `seed`, with the trials that are known.
@@ -111,7 +111,7 @@ fn plan(posterior: &Posterior, pilots: &Pilots<'_>) -> Plan {
     let (all, weights) = (pilots.len(), posterior.gaussian().subset().len());
     let few = if weights >= LARGE { FEW_OF_LARGE } else { FEW };
     let draws = if weights < SMALL { DRAWS_OF_SMALL } else { DRAWS };
-    Plan { few: few.min(all), all, geodesics: (draws / posterior.share_of_pilot()).round() as usize }
+    Plan { few: few.min(all), all, geodesics: draws }
 }
 
 /// The strengths tried so far.

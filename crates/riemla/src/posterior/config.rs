@@ -134,6 +134,11 @@ impl PosteriorConfig {
         Self { method, ..Self::default() }
     }
 
+    /// What `riemla sample` and Python draw by: the defaults, and draws of `riem-la` are polished.
+    pub fn of_commands(method: Method) -> Self {
+        Self { polish: (method == Method::RiemLa).then(Polish::default), ..Self::new(method) }
+    }
+
     /// The paper's metric at strength 1, solved by the constrained leapfrog, otherwise the defaults.
     pub fn paper(method: Method) -> Self {
         Self { metric: MetricChoice::Loss, strength: Strength::Fixed(1.0), ..Self::new(method) }

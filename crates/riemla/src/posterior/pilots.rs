@@ -7,44 +7,15 @@ use rayon::prelude::*;
 use super::geodesics::DrawLoss;
 use super::ratio::Height;
 use super::{MetricChoice, Posterior};
-use crate::geometry::{ConstrainedLeapfrog, Geodesic, Integrator, Status};
+use crate::geometry::{Geodesic, Status};
 use crate::linalg::vector::{dot, norm};
-use crate::objective::{Objective, check_failure};
+use crate::objective::{Objective, Prior, check_failure};
+use crate::random::{Purpose, stream};
 use crate::{Control, Result};
-
-/// Step tolerance of the search: the loss level of a draw needs less accuracy than its place. At 1e-4 the levels of
-/// banana are up to 1 % too high, at 3e-4 up to 6 %, at 1e-3 up to 40 %.
-const SEARCH_TOLERANCE: f64 = 1e-4;
-
-/// The integrator of the search. Only the constrained one stays on the graph of the loss whatever
-/// its tolerance; Dormand-Prince at a loose tolerance draws from somewhere else.
-fn coarse(integrator: &Integrator) -> Integrator {
-    match integrator {
-        Integrator::ConstrainedLeapfrog(settings) if settings.fixed_steps.is_none() => {
-            let tolerance = settings.tolerance.max(SEARCH_TOLERANCE);
-            Integrator::ConstrainedLeapfrog(ConstrainedLeapfrog { tolerance, ..settings.clone() })
-        }
-        other => other.clone(),
-    }
-}
-
-impl Posterior {
-    /// What a pilot of the search for the strength costs of a draw at the same strength: pilots are followed less
-    /// accurately. Measured: about the fourth root of the quotient of the tolerances.
-    pub fn share_of_pilot(&self) -> f64 {
-        match (coarse(&self.config.integrator), &self.config.integrator) {
-            (Integrator::ConstrainedLeapfrog(coarse), Integrator::ConstrainedLeapfrog(fine)) => {
-                (fine.tolerance / coarse.tolerance).powf(0.25)
-            }
-            _ => 1.0,
-        }
-    }
-}
 
 /// The draws that a rule looks at.
 pub(super) struct Pilots<'a> {
     posterior: &'a Posterior,
-    integrator: Integrator,
     heights: Heights<'a>,
     pilots: Vec<Pilot>,
 }
@@ -63,8 +34,7 @@ impl<'a> Pilots<'a> {
         };
         let count = posterior.config().strength.pilots() as u64;
         let pilots = (0..count).map(pilot).collect::<Result<_>>()?;
-        let integrator = coarse(&posterior.config().integrator);
-        Ok(Self { posterior, integrator, heights: Heights::new(posterior)?, pilots })
+        Ok(Self { posterior, heights: Heights::new(posterior)?, pilots })
     }
 
     pub fn len(&self) -> usize {
@@ -83,9 +53,9 @@ impl<'a> Pilots<'a> {
 
     /// Some of the pilot geodesics at one strength.
     pub fn run(&self, pilots: Range<usize>, strength: f64, control: Control<'_>) -> Result<Vec<Geodesic>> {
-        let geodesic = |pilot: &Pilot| {
-            self.posterior.follow(&pilot.loss, strength, &self.integrator, &pilot.v, 0, control)
-        };
+        let integrator = &self.posterior.config().integrator;
+        let geodesic =
+            |pilot: &Pilot| self.posterior.follow(&pilot.loss, strength, integrator, &pilot.v, 0, control);
         self.pilots[pilots].par_iter().with_max_len(1).map(geodesic).collect()
     }
 
@@ -108,6 +78,47 @@ pub(super) struct Heights<'a> {
     loss: &'a dyn Objective,
     loss_start: f64,
     gradient: Vec<f64>,
+    data: Option<DataPart<'a>>,
+}
+
+/// What is needed to tell the loss of the data from that of the prior.
+struct DataPart<'a> {
+    prior: &'a Prior,
+    prior_start: f64,
+    /// Λθ*.
+    pull: Vec<f64>,
+    /// γ = K − tr(ΛP⁻¹).
+    determined: f64,
+}
+
+/// Tangents by whose average γ is known; these cost products with the precision only.
+const TANGENTS: u64 = 60;
+
+impl<'a> DataPart<'a> {
+    /// None if the model does not tell its prior, or the data determine next to nothing.
+    fn new(posterior: &'a Posterior) -> Option<Self> {
+        let (prior, theta) = (posterior.model().prior()?, posterior.gaussian().theta());
+        let mut pull = vec![0.0; theta.len()];
+        prior.add_product(theta, &mut pull);
+        // Not the stream of the draws: γ is the same for all seeds.
+        let of = |i| {
+            let v = posterior.gaussian().draw_tangent(&mut stream(0, Purpose::Average, i));
+            posterior.square(&v) - prior.quadratic(&v)
+        };
+        let squares: Vec<f64> = (0..TANGENTS).into_par_iter().map(of).collect();
+        let determined = squares.iter().sum::<f64>() / TANGENTS as f64;
+        (determined >= 1.0).then(|| Self { prior, prior_start: prior.value(theta), pull, determined })
+    }
+}
+
+impl Posterior {
+    /// vᵀPv.
+    fn square(&self, v: &[f64]) -> f64 {
+        let moving = self.gaussian().subset().gather(v);
+        let mut product = vec![0.0; moving.len()];
+        self.gaussian().precision().mul(&moving, &mut product);
+        dot(&moving, &product)
+    }
 }
 
 impl<'a> Heights<'a> {
@@ -116,7 +127,7 @@ impl<'a> Heights<'a> {
         let mut gradient = vec![0.0; theta.len()];
         let loss_start = loss.value_and_gradient(theta, &mut gradient);
         check_failure(loss)?;
-        Ok(Self { posterior, loss, loss_start, gradient })
+        Ok(Self { posterior, loss, loss_start, gradient, data: DataPart::new(posterior) })
     }
 
     /// Of the end of the geodesic with tangent `v`.
@@ -127,13 +138,21 @@ impl<'a> Heights<'a> {
         let mut gradient = vec![0.0; end.len()];
         let rise = self.loss.value_and_gradient(end, &mut gradient) - self.loss_start;
         let virial = dot(&gradient, end) - dot(&gradient, gaussian.theta());
-        let moving = gaussian.subset().gather(v);
-        let mut product = vec![0.0; moving.len()];
-        gaussian.precision().mul(&moving, &mut product);
+        let square = self.posterior.square(v);
+        let (data, data_tangent) = match &self.data {
+            None => (f64::NAN, f64::NAN),
+            Some(DataPart { prior, prior_start, pull, determined }) => {
+                let data_rise = rise - (prior.value(end) - prior_start);
+                let data_slope = slope - dot(pull, v);
+                ((data_rise - data_slope) / (0.5 * determined), (square - prior.quadratic(v)) / determined)
+            }
+        };
         Height {
             rise: (rise - slope) / (0.5 * k),
             virial: (virial - slope) / k,
-            tangent: dot(&moving, &product) / k,
+            tangent: square / k,
+            data,
+            data_tangent,
         }
     }
 }

@@ -16,6 +16,11 @@ pub struct Height {
     /// vᵀPv/K of the tangent vector: 1 on average, and what the other two are of a Gaussian posterior. Pilots
     /// that start with long tangents end high; this tells how much of that is chance.
     pub tangent: f64,
+    /// (D(θ) − D(θ*) − ∇D(θ*)·v)/(γ/2) for the loss D of the data alone and γ = K − tr(ΛP⁻¹) the weights that the
+    /// data determine, Λ the precision of the prior; NaN if the model does not tell its prior.
+    pub data: f64,
+    /// vᵀ(P − Λ)v/γ: 1 on average, and what `data` is of a Gaussian posterior.
+    pub data_tangent: f64,
 }
 
 /// A ratio and its standard error.
@@ -38,19 +43,30 @@ impl Estimate {
 /// strong to integrate; a loss that is not finite means that it is too weak to keep the draws in its domain, and a
 /// negative average that it is too weak to keep them in the basin of θ*.
 pub(super) fn ratio(rule: Strength, k: f64, heights: &[Height]) -> Estimate {
-    let rise = || average(Statistic::Mean, k, heights, |height| height.rise);
+    let length = |height: &Height| height.tangent;
+    let rise = || average(Statistic::Mean, k, heights, |height| (height.rise, length(height)));
     match rule {
-        Strength::Virial { statistic, .. } => average(statistic, k, heights, |height| height.virial),
+        Strength::Virial { statistic, .. } => average(statistic, k, heights, |height| (height.virial, length(height))),
         Strength::LossRise { .. } => rise(),
         Strength::Typical { .. } => {
             let growth: Vec<f64> = heights.iter().map(|height| height.virial / height.rise).collect();
             // The median: otherwise the virial of a single far pilot would decide for all.
             let factor = growth_factor(Statistic::Median.of(&growth));
             let Estimate { value, error } = rise();
-            Estimate { value: factor * value, error: factor * error }
+            let all = Estimate { value: factor * value, error: factor * error };
+            // The worse of the two: where the prior determines most weights, the rise of the whole says nothing about
+            // the data.
+            of_data(k, heights).filter(|data| data.value > all.value).unwrap_or(all)
         }
         Strength::Fixed(_) | Strength::HeldOut { .. } => Estimate { value: 1.0, error: 0.0 },
     }
+}
+
+/// The ratio of the loss of the data; none if it is not known, or lower than at θ*.
+fn of_data(k: f64, heights: &[Height]) -> Option<Estimate> {
+    let estimate = average(Statistic::Mean, k, heights, |height| (height.data, height.data_tangent));
+    let known = heights.iter().map(|height| height.data).sum::<f64>();
+    (known > 0.0).then_some(estimate)
 }
 
 /// The average of a ratio, with the lengths of the tangents as a control variate: h − β(t − 1) has the mean of h for
@@ -58,15 +74,20 @@ pub(super) fn ratio(rule: Strength, k: f64, heights: &[Height]) -> Estimate {
 ///
 /// The standard error is that of the mean. A few pilots can agree by chance: they count as if there were one more,
 /// with the variance 2/K of exact draws.
-fn average(statistic: Statistic, k: f64, heights: &[Height], ratio: fn(&Height) -> f64) -> Estimate {
+fn average(
+    statistic: Statistic,
+    k: f64,
+    heights: &[Height],
+    ratio_and_tangent: impl Fn(&Height) -> (f64, f64),
+) -> Estimate {
     if heights.is_empty() {
         return Estimate { value: 0.0, error: 0.0 };
     }
     let n = heights.len() as f64;
-    let mean = |of: &dyn Fn(&Height) -> f64| heights.iter().map(of).sum::<f64>() / n;
-    let slope = mean(&ratio) / mean(&|height| height.tangent);
-    let values: Vec<f64> =
-        heights.iter().map(|height| ratio(height) - slope * (height.tangent - 1.0)).collect();
+    let pairs: Vec<(f64, f64)> = heights.iter().map(ratio_and_tangent).collect();
+    let sums = pairs.iter().fold((0.0, 0.0), |(h, t), pair| (h + pair.0, t + pair.1));
+    let slope = sums.0 / sums.1;
+    let values: Vec<f64> = pairs.iter().map(|(ratio, tangent)| ratio - slope * (tangent - 1.0)).collect();
     let value = statistic.of(&values);
     let center = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|v| (v - center).powi(2)).sum();

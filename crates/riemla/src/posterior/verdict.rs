@@ -10,9 +10,9 @@ use crate::objective::check_failure;
 use crate::{Error, Result};
 
 /// Finished draws contradict the rule if the logarithm of their ratio is further from 0 than this...
-pub const CONTRADICTION: f64 = 0.03;
+pub const CONTRADICTION: f64 = 0.02;
 /// ... and than this number of its standard errors.
-pub const CONTRADICTION_ERRORS: f64 = 3.0;
+pub const CONTRADICTION_ERRORS: f64 = 2.0;
 /// A ratio that changes less than this with the strength, in logarithms, does not tell another strength.
 const FLATTEST: f64 = 0.02;
 /// Largest change of the logarithm of the strength: further out the line through few trials is not to be trusted.

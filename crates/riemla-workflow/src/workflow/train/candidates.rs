@@ -91,7 +91,8 @@ impl Run<'_> {
             all.push((fitted, tried));
         }
         let tried: Vec<&Tried> = all.iter().map(|(_, tried)| tried).collect();
-        let chosen = choose(&tried);
+        let held_out_rows = self.prepared.data.validation.as_ref().map_or(0, |rows| rows.len());
+        let chosen = choose(&tried, held_out_rows);
         all[chosen].1.chosen = true;
         let (mut fits, tried): (Vec<Fitted>, Vec<Tried>) = all.into_iter().unzip();
         let fitted = fits.swap_remove(chosen);
@@ -100,12 +101,38 @@ impl Run<'_> {
     }
 }
 
-/// The lowest log loss on held-out rows; without any, the largest evidence.
-fn choose(tried: &[&Tried]) -> usize {
-    let loss = |tried: &Tried| match (tried.held_out, tried.log_marginal_likelihood) {
-        (Some(loss), _) => loss,
-        (None, Some(evidence)) => -evidence,
-        (None, None) => f64::INFINITY,
+/// The largest log marginal likelihood of all rows, log p(rows trained on) + log p(rows held out | trained on), the
+/// second by the network itself. Held-out rows alone are too few to choose by: their log loss picked the largest
+/// network where a linear one had the larger evidence (docs/decisions/0034-default-network.md).
+fn choose(tried: &[&Tried], held_out_rows: usize) -> usize {
+    let loss = |tried: &Tried| {
+        let held_out = tried.held_out.map_or(0.0, |loss| loss * held_out_rows as f64);
+        tried.log_marginal_likelihood.map_or(f64::INFINITY, |evidence| held_out - evidence)
     };
     (0..tried.len()).min_by(|a, b| loss(tried[*a]).total_cmp(&loss(tried[*b]))).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(evidence: Option<f64>, held_out: Option<f64>) -> Tried {
+        let hidden = Vec::new();
+        Tried { hidden, weights: 1, log_marginal_likelihood: evidence, held_out, chosen: false }
+    }
+
+    fn chosen(all: &[(Option<f64>, Option<f64>)], rows: usize) -> usize {
+        let all: Vec<Tried> = all.iter().map(|(evidence, held_out)| tried(*evidence, *held_out)).collect();
+        choose(&all.iter().collect::<Vec<_>>(), rows)
+    }
+
+    #[test]
+    fn evidence_and_held_out_rows_add_up() {
+        let all = [(Some(-290.0), Some(1.10)), (Some(-295.0), Some(1.00))];
+        assert_eq!(chosen(&all, 40), 0, "4 of held-out rows against 5 of evidence");
+        assert_eq!(chosen(&all, 60), 1, "6 against 5");
+        assert_eq!(chosen(&[(Some(-3.0), None), (Some(-2.0), None)], 0), 1);
+        assert_eq!(chosen(&[(Some(-2.0), None), (Some(-2.0), None)], 0), 0, "the smallest of equals");
+        assert_eq!(chosen(&[(None, Some(0.1)), (Some(-9.0), Some(9.0))], 5), 1, "what has no evidence is the last");
+    }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::curvature::{Gaussian, SubsetRanges};
 use crate::geometry::Metric;
-use crate::objective::{Likelihood, Objective};
+use crate::objective::{Likelihood, Objective, Prior};
 use crate::{Error, Result};
 
 pub use network::NetworkOutputs;
@@ -25,6 +25,7 @@ pub use network::NetworkOutputs;
 /// | batches | [`Model::rows`], [`Model::on_rows`]; by leverage [`Model::row_curvatures`], stratified [`Model::labels`] |
 /// | the Fisher metric | [`Model::fisher_metric`], and [`Model::is_convex_in`] for it to be the default |
 /// | predictions, the held-out rule | [`Model::outputs`] |
+/// | a strength that minds the data where most weights are left to the prior | [`Model::prior`] |
 ///
 /// [`crate::objective::NetworkLoss`] has all of them.
 pub trait Model: Objective {
@@ -73,6 +74,12 @@ pub trait Model: Objective {
 
     /// Outputs to predict with.
     fn outputs(&self) -> Option<Arc<dyn Outputs>> {
+        None
+    }
+
+    /// The part of the loss that is not of the data: ½Σδθ², if it is known. Rules for the strength then look at the
+    /// loss of the data too.
+    fn prior(&self) -> Option<&Prior> {
         None
     }
 

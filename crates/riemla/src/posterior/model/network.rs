@@ -10,12 +10,16 @@ use crate::Result;
 use crate::curvature::{Gaussian, SubsetRanges};
 use crate::geometry::{FisherMetric, Metric};
 use crate::nn::Network;
-use crate::objective::{Likelihood, LinearizedLoss, NetworkLoss, Objective};
+use crate::objective::{Likelihood, LinearizedLoss, NetworkLoss, Objective, Prior};
 
 impl Model for NetworkLoss {
     fn linearized(&self, center: &[f64]) -> Result<Box<dyn Objective>> {
         let loss = self.with(self.likelihood(), self.prior().clone())?;
         Ok(Box::new(LinearizedLoss::new(loss, center)?))
+    }
+
+    fn prior(&self) -> Option<&Prior> {
+        Some(Self::prior(self))
     }
 
     fn rows(&self) -> Option<usize> {

@@ -57,6 +57,13 @@ fn default_acceptance() -> f64 {
 /// Longest chain that can be asked for.
 const LONGEST: usize = 1_000_000;
 
+/// Chains of 100 gradients: why, docs/decisions/0030-polish.md.
+impl Default for Polish {
+    fn default() -> Self {
+        Self::of(100)
+    }
+}
+
 impl Polish {
     /// Chains of so many gradients.
     pub fn of(gradients: usize) -> Self {
