@@ -16,7 +16,7 @@ fn number(value: &Value) -> f64 {
 fn two_sets_of_one_posterior() {
     let scratch = common::scratch();
     scratch.posterior();
-    scratch.ok("sample posterior -n 40 --metric loss --strength 3 --seed 5");
+    scratch.ok("sample posterior -n 40 --metric loss --strength 3 --polish 0 --seed 5");
     scratch.ok("sample posterior -m la -n 60");
     let sets = "posterior/samples/la posterior/samples/riem-la";
     let found = json(&scratch.ok(&format!("compare {sets} --data test.csv --out r.html --json")));
@@ -24,7 +24,8 @@ fn two_sets_of_one_posterior() {
     assert_eq!((&found["a"]["draws"], &found["b"]["draws"]), (&Value::from(60), &Value::from(40)));
     assert_eq!(found["reference"], "b");
     // The same numbers by other commands.
-    let sampled = json(&scratch.ok("sample posterior -n 40 --metric loss --strength 3 --seed 5 --json"));
+    let sampled =
+        json(&scratch.ok("sample posterior -n 40 --metric loss --strength 3 --polish 0 --seed 5 --json"));
     for (name, of_set) in
         [("virial_ratio", &found["b"]["virial_ratio"]), ("loss_rise", &found["b"]["loss_rise"])]
     {
@@ -49,7 +50,7 @@ fn two_sets_of_one_posterior() {
 fn sets_of_one_kind_differ_by_chance_only() {
     let scratch = common::scratch();
     scratch.posterior();
-    scratch.ok("sample posterior -n 40 --metric loss --strength 3 --seed 5");
+    scratch.ok("sample posterior -n 40 --metric loss --strength 3 --polish 0 --seed 5");
     scratch.ok("sample posterior -m la -n 60");
     scratch.ok("sample posterior -m la -n 60 --seed 9 --name again");
     let found = json(&scratch.ok("compare posterior --method la,riem-la --json"));

@@ -88,6 +88,7 @@ fn draws_with_other_settings_are_refused_with_what_changed() {
         ("--strength virial", "config.strength"),
         ("--metric loss", "config.metric"),
         ("--preset paper", "config.integrator"),
+        ("--polish 0", "config.polish was {"),
         ("--batch 20 --name riem-la", "config.batch"),
         ("-m lin-riem-la --name riem-la", "config.method was \"riem-la\""),
         ("-m nuts --name riem-la", "config"),

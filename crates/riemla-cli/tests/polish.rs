@@ -76,7 +76,7 @@ fn other_settings_and_damage_are_refused() {
     assert_eq!(scratch.bytes(&format!("{set}/polish.json")), before);
     let message = scratch.fails("sample posterior --method nuts --polish 20");
     assert!(message.contains("--polish is an option of"), "{message}");
-    for wrong in ["--polish 0", "--polish many", "--polish 20 --batch 30"] {
+    for wrong in ["--polish -1", "--polish many", "--polish 20 --batch 30"] {
         assert_eq!(scratch.run(&format!("sample posterior {wrong}")).status.code(), Some(2), "{wrong}");
     }
     scratch.ok("fit model --data train.csv --force");

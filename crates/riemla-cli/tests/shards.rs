@@ -104,20 +104,20 @@ fn draws_of_another_kind_of_processor_are_pointed_out() {
 fn mistakes_are_refused() {
     let scratch = common::scratch();
     scratch.posterior();
-    let mut running = start(&scratch, "sample posterior -n 1000000 --strength 0.5 --shard 2/4");
+    let mut running = start(&scratch, "sample posterior -n 1000000 --strength 0.5 --polish 0 --shard 2/4");
     let log = scratch.join("posterior/samples/riem-la/draws.2-of-4.log");
     while fs::metadata(&log).map_or(0, |m| m.len()) < 2000 {
         assert!(running.try_wait().expect("asks").is_none(), "it ended");
         std::thread::sleep(Duration::from_millis(5));
     }
     for other in ["--shard 2/4", ""] {
-        let message = scratch.fails(&format!("sample posterior -n 10 --strength 0.5 {other}"));
+        let message = scratch.fails(&format!("sample posterior -n 10 --strength 0.5 --polish 0 {other}"));
         assert!(message.contains("in use by another process"), "{other}: {message}");
     }
-    scratch.ok("sample posterior -n 9 --strength 0.5 --shard 1/4");
+    scratch.ok("sample posterior -n 9 --strength 0.5 --polish 0 --shard 1/4");
     running.kill().expect("kills");
     running.wait().expect("ends");
-    let message = scratch.fails("sample posterior -n 10 --strength 0.5 --seed 9 --shard 3/4");
+    let message = scratch.fails("sample posterior -n 10 --strength 0.5 --polish 0 --seed 9 --shard 3/4");
     assert!(message.contains("seed"), "{message}");
     let message = scratch.fails("sample posterior -m nuts --shard 1/2");
     assert!(message.contains("not divided"), "{message}");
@@ -126,7 +126,7 @@ fn mistakes_are_refused() {
     let output = scratch.run("sample posterior --shard 5/4");
     assert_eq!(output.status.code(), Some(2));
     assert!(common::text(&output.stderr).contains("numbered from 1"));
-    let mut by_mpi = scratch.riemla("sample posterior -n 9 --strength 0.5 --shard auto");
+    let mut by_mpi = scratch.riemla("sample posterior -n 9 --strength 0.5 --polish 0 --shard auto");
     by_mpi.env("OMPI_COMM_WORLD_RANK", "2").env("OMPI_COMM_WORLD_SIZE", "4");
     let output = by_mpi.output().expect("runs");
     assert!(common::text(&output.stderr).contains("Shard 3/4: 2 draws"), "{}", common::text(&output.stderr));

@@ -5,7 +5,7 @@ use riemla::data::{Dataset, Targets};
 use riemla::nn::NetworkSpec;
 use riemla::objective::Likelihood;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::{Error, Result, TrainingData};
@@ -179,10 +179,12 @@ pub fn differences(found: &impl Serialize, now: &impl Serialize) -> Vec<String> 
 
 fn compare(at: &str, found: &Value, now: &Value, differences: &mut Vec<String>) {
     match (found.as_object(), now.as_object()) {
-        (Some(a), Some(b)) if a.keys().eq(b.keys()) => {
-            for (key, value) in a {
+        // A setting that one of them does not have is one that is not used.
+        (Some(a), Some(b)) if not_shared(a, b) <= 1 => {
+            for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))) {
                 let at = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
-                compare(&at, value, &b[key], differences);
+                let of = |object: &Map<String, Value>| object.get(key).cloned().unwrap_or_default();
+                compare(&at, &of(a), &of(b), differences);
             }
         }
         _ if found == now => {}
@@ -194,6 +196,13 @@ fn compare(at: &str, found: &Value, now: &Value, differences: &mut Vec<String>) 
             }
         }),
     }
+}
+
+/// How many keys only one of them has.
+fn not_shared(a: &Map<String, Value>, b: &Map<String, Value>) -> usize {
+    let only =
+        |a: &Map<String, Value>, b: &Map<String, Value>| a.keys().filter(|key| !b.contains_key(*key)).count();
+    only(a, b) + only(b, a)
 }
 
 /// What a digest stands for; two digests side by side tell a reader nothing.

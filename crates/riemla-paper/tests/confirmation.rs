@@ -36,7 +36,11 @@ fn tables_become_scores_ranks_and_a_page() {
     scratch.write("data/confirmation/moons.csv", &text);
     let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     let mut plan = Plan::new(None, true).expect("a plan");
-    plan.sets = vec![Set { name: "moons".into(), source: Source::Table { target: "kind".into(), sha256 }, ..plan.sets[0].clone() }];
+    plan.sets = vec![Set {
+        name: "moons".into(),
+        source: Source::Table { target: "kind".into(), sha256 },
+        ..plan.sets[0].clone()
+    }];
     let (out, dirs) = (scratch.join("results"), DataDirs::new(Some(&scratch.join("data"))));
     std::fs::create_dir(&out).expect("makes");
     let go = AtomicBool::new(false);

@@ -26,7 +26,9 @@ pub fn run_config(method: &str, metric: Option<&str>) -> PyResult<String> {
     let mut config = PosteriorConfig::of_commands(method);
     match metric {
         None => {}
-        Some("fisher") => config = PosteriorConfig { polish: config.polish, ..PosteriorConfig::fisher(method) },
+        Some("fisher") => {
+            config = PosteriorConfig { polish: config.polish, ..PosteriorConfig::fisher(method) }
+        }
         Some(name) => config.metric = read("metric", &format!("\"{name}\""))?,
     }
     write(&config)

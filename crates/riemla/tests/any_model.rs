@@ -126,7 +126,11 @@ impl Objective for Opaque {
     }
 }
 
-impl Model for Opaque {}
+impl Model for Opaque {
+    fn prior(&self) -> Option<&Prior> {
+        Some(self.0.prior())
+    }
+}
 
 fn moons() -> (NetworkLoss, Laplace) {
     let network = mlp(&[2, 5, 2], Activation::Tanh);

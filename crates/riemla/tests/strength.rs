@@ -12,10 +12,10 @@ use riemla::data::Dataset;
 use riemla::data::toy::two_moons;
 use riemla::geometry::{ConstrainedLeapfrog, Integrator};
 use riemla::nn::{Activation, Network};
-use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior};
+use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{
-    BatchDesign, BatchPlan, Calibration, Draw, Method, MetricChoice, Posterior, PosteriorConfig,
+    BatchDesign, BatchPlan, Calibration, Draw, Method, MetricChoice, Model, Posterior, PosteriorConfig,
     SearchStatus, Statistic, Strength, Trial, growth_factor,
 };
 use riemla::train::{Lbfgs, lbfgs};
@@ -40,10 +40,34 @@ impl Problem {
         Posterior::of_network(&self.loss, &self.laplace, config).unwrap()
     }
 
+    /// Of a model that does not tell its prior: rules look at the whole loss alone.
+    fn whole(&self, config: PosteriorConfig) -> Posterior {
+        let whole = Whole(self.laplace.loss(&self.loss).unwrap());
+        Posterior::new(Arc::new(whole), self.laplace.gaussian.clone(), config).unwrap()
+    }
+
     fn with(&self, method: Method, strength: Strength) -> Posterior {
         self.posterior(PosteriorConfig { strength, ..PosteriorConfig::paper(method) })
     }
 }
+
+struct Whole(NetworkLoss);
+
+impl Objective for Whole {
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+
+    fn value(&self, theta: &[f64]) -> f64 {
+        self.0.value(theta)
+    }
+
+    fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        self.0.value_and_gradient(theta, gradient)
+    }
+}
+
+impl Model for Whole {}
 
 fn classification() -> Problem {
     let network = models::mlp(&[2, 6, 2], Activation::Tanh);
@@ -153,10 +177,11 @@ fn the_rules_find_a_strength_that_meets_their_condition() {
 fn finished_draws_tell_a_better_strength() {
     let p = classification();
     for rule in [Strength::typical(), Strength::virial()] {
-        let found = calibration(&p.with(Method::RiemLa, rule), 1);
+        let with = |strength| p.whole(PosteriorConfig { strength, ..PosteriorConfig::paper(Method::RiemLa) });
+        let found = calibration(&with(rule), 1);
         assert_eq!(found.status, SearchStatus::Converged);
         let judge = |strength: f64| {
-            let at = p.with(Method::RiemLa, strength.into());
+            let at = with(strength.into());
             let draws = at.sample(1, 60, Control::default()).unwrap().draws;
             at.verdict(1, &Calibration { strength, ..(*found).clone() }, &draws).unwrap().unwrap()
         };
@@ -169,7 +194,7 @@ fn finished_draws_tell_a_better_strength() {
         }
         // Rules that were not met, and held-out data, are not judged.
         let closest = Calibration { status: SearchStatus::Closest, ..(*found).clone() };
-        let at = p.with(Method::RiemLa, found.strength.into());
+        let at = with(found.strength.into());
         let draws = at.sample(1, 2, Control::default()).unwrap().draws;
         assert_eq!(at.verdict(1, &closest, &draws).unwrap(), None);
         assert!(at.verdict(1, &found, &[]).is_err());
@@ -187,7 +212,7 @@ fn strengths_are_found_again() {
             ..PosteriorConfig::paper(Method::RiemLa)
         };
         let strengths: Vec<f64> =
-            (0..6).map(|seed| calibration(&p.posterior(config.clone()), seed).strength).collect();
+            (0..6).map(|seed| calibration(&p.whole(config.clone()), seed).strength).collect();
         let (low, high) = strengths.iter().fold((f64::MAX, 0.0f64), |(l, h), a| (l.min(*a), h.max(*a)));
         assert!(high / low < 1.7, "{metric:?}: {strengths:?}");
     }
@@ -227,7 +252,7 @@ fn typical_draws_rise_as_quadratics_or_meet_the_virial_identity() {
             let (strength, integrator) = (Strength::typical(), Integrator::ConstrainedLeapfrog(leapfrog));
             let config =
                 PosteriorConfig { metric, strength, integrator, ..PosteriorConfig::paper(Method::RiemLa) };
-            let posterior = p.posterior(config);
+            let posterior = p.whole(config);
             let found = calibration(&posterior, seed);
             let draws = posterior.sample(seed, 24, Control::default()).unwrap().draws;
             let rise = |draw: &Draw| (p.loss.value(&draw.theta) - start) / (0.5 * k);

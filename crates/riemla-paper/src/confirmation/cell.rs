@@ -170,8 +170,7 @@ impl Cell<'_> {
     fn collect(&self) -> Result<Vec<Scored>> {
         let alone = self.judged(&self.first())?;
         let single = ["map", "map-temperature", "la", "lin-la", ALONE, GEODESICS, "swag"];
-        let mut all: Vec<Scored> =
-            single.iter().filter_map(|name| self.scored(&alone, name, name)).collect();
+        let mut all: Vec<Scored> = single.iter().filter_map(|name| self.scored(&alone, name, name)).collect();
         all.extend(self.scored(&self.judged(&self.work.join("last-layer"))?, "lin-la", "lin-la, last layer"));
         if self.members > 1 {
             let together = self.judged(&self.work.join("posterior"))?;

@@ -41,7 +41,8 @@ pub(super) fn run(
     watch: &dyn Watch,
 ) -> std::result::Result<Outcome, DemoError> {
     // A number is meant for the paper's metric: that is where a strength of 1 means something.
-    let base = if config.strength.fixed().is_some() { PosteriorConfig::paper } else { PosteriorConfig::of_commands };
+    let base =
+        if config.strength.fixed().is_some() { PosteriorConfig::paper } else { PosteriorConfig::of_commands };
     let settings = PosteriorConfig { strength: config.strength, ..base(method) };
     let posterior = Posterior::of_network(&model.loss, &model.laplace, settings)?;
     let settings = SampleConfig::new(posterior.config().clone(), requested(method, config), config.seed);

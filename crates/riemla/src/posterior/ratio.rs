@@ -46,7 +46,9 @@ pub(super) fn ratio(rule: Strength, k: f64, heights: &[Height]) -> Estimate {
     let length = |height: &Height| height.tangent;
     let rise = || average(Statistic::Mean, k, heights, |height| (height.rise, length(height)));
     match rule {
-        Strength::Virial { statistic, .. } => average(statistic, k, heights, |height| (height.virial, length(height))),
+        Strength::Virial { statistic, .. } => {
+            average(statistic, k, heights, |height| (height.virial, length(height)))
+        }
         Strength::LossRise { .. } => rise(),
         Strength::Typical { .. } => {
             let growth: Vec<f64> = heights.iter().map(|height| height.virial / height.rise).collect();
@@ -94,4 +96,34 @@ fn average(
     let variance = (squares + value * value * 2.0 / k) / n;
     let left = value.is_nan() || value < 0.0;
     Estimate { value: if left { f64::INFINITY } else { value }, error: (variance / n).sqrt() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn height(rise: f64, data: f64) -> Height {
+        Height { rise, virial: rise, tangent: 1.0, data, data_tangent: 1.0 }
+    }
+
+    fn typical(heights: &[Height]) -> f64 {
+        ratio(Strength::typical(), 100.0, heights).value
+    }
+
+    #[test]
+    fn the_larger_of_the_two_rises_counts() {
+        assert_eq!(typical(&[height(1.0, 4.0), height(1.2, 3.0)]), 3.5, "the data");
+        assert_eq!(typical(&[height(1.0, 0.4), height(1.2, 0.3)]), 1.1, "the whole");
+        assert_eq!(typical(&[height(1.0, -4.0), height(1.2, 1.0)]), 1.1, "data that fall say nothing");
+        assert_eq!(typical(&[height(1.0, f64::NAN), height(1.2, f64::NAN)]), 1.1, "no prior is known");
+        let other = Strength::LossRise { pilots: 2 };
+        assert_eq!(ratio(other, 100.0, &[height(1.0, 4.0)]).value, 1.0, "other rules look at the whole");
+    }
+
+    /// Of a Gaussian posterior the rise is what the tangent says: the ratio is 1 whatever the tangents.
+    #[test]
+    fn tangents_of_the_data_are_their_control_variate() {
+        let drawn = |t: f64| Height { rise: 0.5, virial: 0.5, tangent: 1.0, data: t, data_tangent: t };
+        assert!((typical(&[drawn(0.4), drawn(2.5), drawn(1.7)]) - 1.0).abs() < 1e-15);
+    }
 }

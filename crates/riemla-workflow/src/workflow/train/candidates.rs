@@ -133,6 +133,10 @@ mod tests {
         assert_eq!(chosen(&all, 60), 1, "6 against 5");
         assert_eq!(chosen(&[(Some(-3.0), None), (Some(-2.0), None)], 0), 1);
         assert_eq!(chosen(&[(Some(-2.0), None), (Some(-2.0), None)], 0), 0, "the smallest of equals");
-        assert_eq!(chosen(&[(None, Some(0.1)), (Some(-9.0), Some(9.0))], 5), 1, "what has no evidence is the last");
+        assert_eq!(
+            chosen(&[(None, Some(0.1)), (Some(-9.0), Some(9.0))], 5),
+            1,
+            "what has no evidence is the last"
+        );
     }
 }
