@@ -111,6 +111,7 @@ class Posterior:
             Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients of the
             function, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
             pilot chains no longer changes. ``draws.summary["polish"]`` and ``draws.warnings`` say whether that was enough.
+            None is 100 for riem-la (0 in batches and for other methods), 0 is geodesics alone.
         seconds : float, optional
             Stop after this time and keep what is finished.
         store : path, optional
