@@ -7,7 +7,7 @@ use super::statistics::{Ranking, power, sign_rank_p};
 use super::{Record, Scored, records};
 use crate::experiments::layout::write_text;
 use crate::experiments::{ExperimentError, Result};
-use riemla_workflow::plot::{Axis, Dot, IntervalPlot, Marker};
+use riemla_workflow::plot::{Axis, Dot, IntervalPlot, Marker, standalone};
 use riemla_workflow::report::{Better, Column, Report, Section, Table};
 
 /// The default that is to be confirmed.
@@ -22,7 +22,7 @@ Tables, splits, scores and tests were fixed before the first run: docs/confirmat
 probability of the true class, or of the density at the true value (differences do not depend on its units). \
 Ranks are those of the mean log loss over seeds on each table, 1 is the best.";
 
-/// Writes confirmation.html, .md and .csv; returns the page.
+/// Writes confirmation.html, .md, .csv, and the ranks as .svg; returns the page.
 pub fn write_reports(out: &Path) -> Result<PathBuf> {
     let records = records(out)?;
     if records.is_empty() {
@@ -33,6 +33,10 @@ pub fn write_reports(out: &Path) -> Result<PathBuf> {
     write_text(&page, &report.to_html())?;
     write_text(&out.join("confirmation.md"), &report.to_markdown())?;
     write_text(&out.join("confirmation.csv"), &csv(&records))?;
+    let means = Means::new(&records);
+    if let Some(ranking) = means.ranking() {
+        write_text(&out.join("confirmation.svg"), &standalone(&diagram(&means, &ranking)))?;
+    }
     Ok(page)
 }
 
@@ -61,6 +65,12 @@ impl Means {
         let row = |set: &String| methods.iter().map(|method| mean_and_error(&of(set, method))).collect();
         let losses = sets.iter().map(row).collect();
         Self { sets, methods, losses }
+    }
+
+    fn ranking(&self) -> Option<Ranking> {
+        let losses: Vec<Vec<f64>> =
+            self.losses.iter().map(|row| row.iter().map(|(mean, _)| *mean).collect()).collect();
+        Ranking::new(&losses)
     }
 
     fn column(&self, method: &str) -> Option<Vec<f64>> {
@@ -100,9 +110,7 @@ fn report(records: &[Record]) -> Report {
 
 fn section(title: &str, about: String, records: &[Record], means: &Means) -> Section {
     let mut section = Section::new(title, about);
-    let ranks: Vec<Vec<f64>> =
-        means.losses.iter().map(|row| row.iter().map(|(mean, _)| *mean).collect()).collect();
-    if let Some(ranking) = Ranking::new(&ranks) {
+    if let Some(ranking) = means.ranking() {
         section.figure(diagram(means, &ranking), caption(&ranking)).text(verdict(means));
     }
     section.table(pairs(means)).table(losses(means)).table(costs(records, means));
