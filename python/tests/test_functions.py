@@ -52,9 +52,13 @@ def test_polished_draws_come_closer_to_the_density(tmp_path):
     assert (again.theta == draws.theta[:20]).all()
     posterior.sample(5, method="la", seed=1, polish="auto", store=tmp_path)
     assert json.loads((tmp_path / "polish.json").read_text())["settled"] is not None
-    for wrong in (0, "many", -3):
+    for wrong in ("many", -3):
         with pytest.raises(ValueError, match="polish"):
             posterior.sample(5, polish=wrong)
+    # By default draws of riem-la are polished, others are not.
+    assert posterior.sample(2, seed=1).summary["polish"]["draws"] == 2
+    assert posterior.sample(2, seed=1, polish=0).summary["polish"] is None
+    assert posterior.sample(2, method="la", seed=1).summary["polish"] is None
 
 
 def test_the_hessian_by_differences_is_the_precision():
@@ -153,7 +157,7 @@ def test_outside_of_the_domain_geodesics_turn_or_are_redrawn():
     for function in (half_line, with_nan):
         posterior = riemla.from_function(function, np.ones(1))
         # A sixth of the draws of the Gaussian are outside.
-        theta = posterior.sample(300, seed=1).theta
+        theta = posterior.sample(300, seed=1, polish=0).theta
         assert (theta > 0).all() and 0.5 < theta.std() < 1.5
 
 
@@ -250,7 +254,7 @@ def test_ctrl_c_keeps_what_is_finished():
             return 0.5 * theta @ theta, theta
         posterior = riemla.from_function(slow, np.zeros(2), np.eye(2))
         threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-        draws = posterior.sample(100_000, seed=1, strength=1.0)
+        draws = posterior.sample(100_000, seed=1, strength=1.0, polish=0)
         assert draws.stopped and 0 < len(draws) < 100_000, draws
         assert "interrupted" in draws.warnings[0]
         assert draws.theta.shape == (len(draws), 2)
@@ -260,7 +264,7 @@ def test_ctrl_c_keeps_what_is_finished():
         posterior = riemla.from_function(stuck, np.zeros(2), np.eye(2))
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         try:
-            posterior.sample(100, seed=1)
+            posterior.sample(100, seed=1, polish=0)
         except KeyboardInterrupt:
             print("nothing to keep")
         """
@@ -275,7 +279,7 @@ def test_time_that_is_over_keeps_what_is_finished():
         return 0.5 * theta @ theta, theta
 
     with pytest.warns(riemla.RiemlaWarning, match="the time was over"):
-        draws = riemla.from_function(slow, np.zeros(2), np.eye(2)).sample(100_000, strength=1.0, seconds=1.0)
+        draws = riemla.from_function(slow, np.zeros(2), np.eye(2)).sample(100_000, strength=1.0, polish=0, seconds=1.0)
     assert draws.out_of_time and 0 < len(draws) < 100_000
 
 

