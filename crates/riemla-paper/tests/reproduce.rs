@@ -79,6 +79,10 @@ fn collect(root: &Path, directory: &Path, files: &mut BTreeMap<String, Vec<u8>>)
             continue;
         }
         let name = path.strip_prefix(root).expect("inside").display().to_string();
+        // A run that is killed while it writes leaves what it had begun.
+        if name.contains(".riemla-tmp-") {
+            continue;
+        }
         let bytes = fs::read(&path).expect("reads");
         let bytes = match name.as_str() {
             "report.html" | "results.md" => continue,
