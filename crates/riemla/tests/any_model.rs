@@ -5,7 +5,7 @@ mod models;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use models::{mlp, normals};
+use models::{Hidden, mlp, normals};
 use riemla::curvature::{
     DiagonalPrecision, FullPrecision, Gaussian, HessianSearch, Laplace, LaplaceConfig, Precision, PriorChoice,
 };
@@ -15,7 +15,7 @@ use riemla::error::Failure;
 use riemla::geometry::Integrator;
 use riemla::linalg::Matrix;
 use riemla::nn::Activation;
-use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior, Probe};
+use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{
     BatchDesign, BatchPlan, Method, Model, Outputs, Posterior, PosteriorConfig, SearchStatus, Strength,
@@ -105,28 +105,7 @@ fn a_gaussian_density_is_drawn_exactly() {
     }
 }
 
-/// A network's loss behind the three required methods (and its probe, for the same bits).
-struct Opaque(NetworkLoss);
-
-impl Objective for Opaque {
-    fn dim(&self) -> usize {
-        self.0.dim()
-    }
-
-    fn value(&self, theta: &[f64]) -> f64 {
-        self.0.value(theta)
-    }
-
-    fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        self.0.value_and_gradient(theta, gradient)
-    }
-
-    fn probe(&self) -> Box<dyn Probe + '_> {
-        self.0.probe()
-    }
-}
-
-impl Model for Opaque {
+impl Model for Hidden {
     fn prior(&self) -> Option<&Prior> {
         Some(self.0.prior())
     }
@@ -144,8 +123,8 @@ fn moons() -> (NetworkLoss, Laplace) {
     (loss, laplace)
 }
 
-fn opaque(loss: &NetworkLoss) -> Arc<Opaque> {
-    Arc::new(Opaque(loss.with(loss.likelihood(), loss.prior().clone()).unwrap()))
+fn opaque(loss: &NetworkLoss) -> Arc<Hidden> {
+    Arc::new(Hidden(loss.with(loss.likelihood(), loss.prior().clone()).unwrap()))
 }
 
 #[test]

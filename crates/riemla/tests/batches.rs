@@ -4,12 +4,12 @@ mod models;
 
 use std::sync::Arc;
 
-use models::{GAUSSIAN, data, mlp, normals};
+use models::{GAUSSIAN, Hidden, data, mlp, normals};
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure, Subset};
 use riemla::data::draw_beside;
 use riemla::geometry::exponential_map;
 use riemla::nn::Activation;
-use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior, Probe};
+use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior};
 use riemla::posterior::{
     AUTO_SHARE, BatchDesign, BatchPlan, BatchSize, Method, Model, Posterior, PosteriorConfig,
 };
@@ -287,40 +287,20 @@ fn plans_come_back_from_files_and_others_are_refused() {
 }
 
 /// A loss with rows whose outputs are not known.
-struct RowsOnly(NetworkLoss);
-
-impl Objective for RowsOnly {
-    fn dim(&self) -> usize {
-        self.0.dim()
-    }
-
-    fn value(&self, theta: &[f64]) -> f64 {
-        self.0.value(theta)
-    }
-
-    fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        self.0.value_and_gradient(theta, gradient)
-    }
-
-    fn probe(&self) -> Box<dyn Probe + '_> {
-        self.0.probe()
-    }
-}
-
-impl Model for RowsOnly {
+impl Model for Hidden {
     fn rows(&self) -> Option<usize> {
         self.0.rows()
     }
 
     fn on_rows(&self, rows: &[usize], weights: &[f64]) -> Result<Box<dyn Model>> {
-        Ok(Box::new(RowsOnly(self.0.on_weighted_rows(rows, weights)?)))
+        Ok(Box::new(Hidden(self.0.on_weighted_rows(rows, weights)?)))
     }
 }
 
 #[test]
 fn a_model_without_curvatures_of_its_rows_has_uniform_batches() {
     let (loss, laplace) = fitted(Likelihood::Categorical, 20, &keep());
-    let model = Arc::new(RowsOnly(loss.with(loss.likelihood(), loss.prior().clone()).unwrap()));
+    let model = Arc::new(Hidden(loss.with(loss.likelihood(), loss.prior().clone()).unwrap()));
     let make = |size: BatchSize, design| {
         Posterior::new(model.clone(), laplace.gaussian.clone(), batched(Method::RiemLa, size, design))
     };

@@ -4,7 +4,7 @@ mod models;
 
 use std::sync::Arc;
 
-use models::GAUSSIAN;
+use models::{GAUSSIAN, Hidden};
 use riemla::Control;
 use riemla::Error;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Subset};
@@ -12,7 +12,7 @@ use riemla::data::Dataset;
 use riemla::data::toy::two_moons;
 use riemla::geometry::{ConstrainedLeapfrog, Integrator};
 use riemla::nn::{Activation, Network};
-use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior};
+use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior};
 use riemla::ode::DormandPrince;
 use riemla::posterior::{
     BatchDesign, BatchPlan, Calibration, Draw, Method, MetricChoice, Model, Posterior, PosteriorConfig,
@@ -42,7 +42,7 @@ impl Problem {
 
     /// Of a model that does not tell its prior: rules look at the whole loss alone.
     fn whole(&self, config: PosteriorConfig) -> Posterior {
-        let whole = Whole(self.laplace.loss(&self.loss).unwrap());
+        let whole = Hidden(self.laplace.loss(&self.loss).unwrap());
         Posterior::new(Arc::new(whole), self.laplace.gaussian.clone(), config).unwrap()
     }
 
@@ -51,23 +51,7 @@ impl Problem {
     }
 }
 
-struct Whole(NetworkLoss);
-
-impl Objective for Whole {
-    fn dim(&self) -> usize {
-        self.0.dim()
-    }
-
-    fn value(&self, theta: &[f64]) -> f64 {
-        self.0.value(theta)
-    }
-
-    fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        self.0.value_and_gradient(theta, gradient)
-    }
-}
-
-impl Model for Whole {}
+impl Model for Hidden {}
 
 fn classification() -> Problem {
     let network = models::mlp(&[2, 6, 2], Activation::Tanh);

@@ -77,8 +77,8 @@ pub struct Sample {
     #[arg(long, value_name = "NAME", default_value = "calibrated")]
     pub preset: PresetName,
 
-    /// Strength of the metric: auto (the loss rises by half the number of weights, or, where it grows much
-    /// faster than a quadratic, as virial), virial (virial ratio 1), held-out (best score on the held-out
+    /// Strength of the metric: auto (the loss rises by half the number of weights, that of the data by half
+    /// the number they determine at most; where it grows much faster than a quadratic, as virial), virial (virial ratio 1), held-out (best score on the held-out
     /// rows; needs at least 50, 5 of them misclassified), or a number (smaller values let draws move
     /// further) [default: the preset's]
     #[arg(long, value_name = "VALUE", value_parser = strength)]

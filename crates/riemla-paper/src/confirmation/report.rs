@@ -73,6 +73,17 @@ impl Means {
         Ranking::new(&losses)
     }
 
+    /// Those of the methods that take one network.
+    fn of_one_network(&self) -> Self {
+        let kept: Vec<usize> =
+            (0..self.methods.len()).filter(|k| !self.methods[*k].ends_with("-members")).collect();
+        Self {
+            sets: self.sets.clone(),
+            methods: kept.iter().map(|k| self.methods[*k].clone()).collect(),
+            losses: self.losses.iter().map(|row| kept.iter().map(|k| row[*k]).collect()).collect(),
+        }
+    }
+
     fn column(&self, method: &str) -> Option<Vec<f64>> {
         let k = self.methods.iter().position(|name| name == method)?;
         Some(self.losses.iter().map(|row| row[k].0).collect())
@@ -113,7 +124,7 @@ fn section(title: &str, about: String, records: &[Record], means: &Means) -> Sec
     if let Some(ranking) = means.ranking() {
         section.figure(diagram(means, &ranking), caption(&ranking)).text(verdict(means));
     }
-    section.table(pairs(means)).table(losses(means)).table(costs(records, means));
+    section.table(ranks(means)).table(pairs(means)).table(losses(means)).table(costs(records, means));
     section
 }
 
@@ -163,6 +174,24 @@ fn verdict(means: &Means) -> String {
         sign_rank_p(&differences),
         power(means.sets.len(), 1.0, LEVEL)
     )
+}
+
+/// Mean ranks of all methods, and of those of one network among themselves.
+fn ranks(means: &Means) -> Table {
+    let mut table =
+        Table::new("mean rank of", ["among all", "among methods of one network"].map(String::from))
+            .caption("Mean rank of the log loss; 1 is the best.");
+    let alone = means.of_one_network();
+    let (Some(all), Some(one)) = (means.ranking(), alone.ranking()) else { return table };
+    let mut order: Vec<usize> = (0..means.methods.len()).collect();
+    order.sort_by(|a, b| all.ranks[*a].total_cmp(&all.ranks[*b]));
+    for k in order {
+        let name = &means.methods[k];
+        let place = alone.methods.iter().position(|method| method == name);
+        let among_one = place.map_or("–".into(), |place| format!("{:.2}", one.ranks[place]));
+        table.row(name, [format!("{:.2}", all.ranks[k]), among_one]);
+    }
+    table
 }
 
 /// The default against every other method.

@@ -5,15 +5,14 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use riemla::Control;
-use riemla::posterior::{Calibration, Method, MetricChoice, Posterior, PosteriorConfig, Strength};
+use riemla::posterior::{Calibration, JUDGES, Method, MetricChoice, Posterior, PosteriorConfig, Strength};
 use riemla_workflow::watch::Silent;
 
 use super::rows::{data_of, rows};
 use super::{PriorName, Problem, Result, fit};
 use crate::datasets::DataDirs;
 
-/// Finished draws that have the last word, as in `riemla sample`, and those that are measured.
-const JUDGES: u64 = 20;
+/// Finished draws that are measured.
 const DRAWS: u64 = 40;
 
 /// One search.

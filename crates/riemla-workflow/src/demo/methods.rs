@@ -106,6 +106,9 @@ fn assess(
 fn counters(kept: &Kept) -> Counters {
     let mut total = kept.made.found.as_ref().map_or(Counters::default(), |found| found.counters);
     kept.draws.iter().filter_map(|draw| draw.geodesic).for_each(|geodesic| total += geodesic.counters);
+    total.gradients += kept.made.polish.as_ref().map_or(0, |found| found.search_gradients);
+    total.gradients +=
+        kept.draws.iter().filter_map(|draw| draw.polish).map(|polish| polish.gradients).sum::<usize>();
     total
 }
 

@@ -15,7 +15,7 @@ pub(super) const METHODS: [(&str, &str); 5] = [
     ("lin-la", "The same weights in a linearised network, for which the Gaussian fits better."),
     (
         "riem-la",
-        "Riemannian Laplace: the same random directions, followed along geodesics that bend with the loss.",
+        "Riemannian Laplace: the same random directions, followed along geodesics that bend with the loss, then polished by short Markov chains.",
     ),
     ("lin-riem-la", "Geodesics of the loss of the linearised network."),
 ];

@@ -43,7 +43,7 @@ pub use sampler::{Posterior, Validation};
 pub use samples::SampleSet;
 pub use search::SearchStatus;
 pub use strength::{Statistic, Strength, growth_factor};
-pub use verdict::{CONTRADICTION, CONTRADICTION_ERRORS, Verdict};
+pub use verdict::{CONTRADICTION, CONTRADICTION_ERRORS, JUDGES, Verdict};
 pub use warnings::{
     CORRECTION_LIMIT, DrawsMade, FEW_DRAWS, NEWTON_SHARE, REDRAWN_SHARE, SPEED_LIMIT, VIRIAL_ERRORS,
     VIRIAL_SLACK, VIRIAL_SLACK_FOUND, Warning, warnings,

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::geodesics::DrawLoss;
 use super::ratio::Height;
-use super::{MetricChoice, Posterior};
+use super::{MetricChoice, Posterior, Strength};
 use crate::geometry::{Geodesic, Status};
 use crate::linalg::vector::{dot, norm};
 use crate::objective::{Objective, Prior, check_failure};
@@ -34,7 +34,7 @@ impl<'a> Pilots<'a> {
         };
         let count = posterior.config().strength.pilots() as u64;
         let pilots = (0..count).map(pilot).collect::<Result<_>>()?;
-        Ok(Self { posterior, heights: Heights::new(posterior)?, pilots })
+        Ok(Self { posterior, heights: Heights::new(posterior, posterior.config().strength)?, pilots })
     }
 
     pub fn len(&self) -> usize {
@@ -122,12 +122,15 @@ impl Posterior {
 }
 
 impl<'a> Heights<'a> {
-    pub fn new(posterior: &'a Posterior) -> Result<Self> {
+    /// For `rule`.
+    pub fn new(posterior: &'a Posterior, rule: Strength) -> Result<Self> {
         let (loss, theta) = (posterior.objective()?, posterior.gaussian().theta());
         let mut gradient = vec![0.0; theta.len()];
         let loss_start = loss.value_and_gradient(theta, &mut gradient);
         check_failure(loss)?;
-        Ok(Self { posterior, loss, loss_start, gradient, data: DataPart::new(posterior) })
+        let looks_at_data = matches!(rule, Strength::Typical { .. });
+        let data = looks_at_data.then(|| DataPart::new(posterior)).flatten();
+        Ok(Self { posterior, loss, loss_start, gradient, data })
     }
 
     /// Of the end of the geodesic with tangent `v`.

@@ -31,7 +31,8 @@ pub enum Strength {
         pilots: usize,
     },
     /// The mean rise of the loss is K/2; where the loss grows much faster than a quadratic, so that
-    /// draws lie lower than that, the virial ratio is 1 instead ([`growth_factor`]).
+    /// draws lie lower than that, the virial ratio is 1 instead ([`growth_factor`]). If the model reports its prior
+    /// ([`super::Model::prior`]), the loss of the data does not rise by more than half the weights they determine.
     Typical {
         /// Draws that the rule looks at, at most.
         #[serde(default = "default_pilots")]

@@ -9,6 +9,9 @@ use crate::geometry::Status;
 use crate::objective::check_failure;
 use crate::{Error, Result};
 
+/// Draws that have the last word on the strength they were made at: enough to know the rise of the loss better than
+/// the pilots of the search do, and few enough to be made again.
+pub const JUDGES: u64 = 20;
 /// Finished draws contradict the rule if the logarithm of their ratio is further from 0 than this...
 pub const CONTRADICTION: f64 = 0.02;
 /// ... and than this number of its standard errors.
@@ -39,7 +42,7 @@ impl Posterior {
         if draws.is_empty() {
             return Err(Error::range("number of draws", 0, "at least 1"));
         }
-        let heights = Heights::new(self)?;
+        let heights = Heights::new(self, found.rule)?;
         let height = |draw: &Draw| {
             let geodesic = draw.geodesic.filter(|geodesic| geodesic.status == Status::Reached)?;
             let v = self.tangent(seed, draw.index, geodesic.attempts as u64 - 1);

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use riemla::data::{Dataset, Targets};
 use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec, Shape};
-use riemla::objective::{Likelihood, NetworkLoss, OutputNoise, Prior, PriorPrecision, TargetKind};
+use riemla::objective::{
+    Likelihood, NetworkLoss, Objective, OutputNoise, Prior, PriorPrecision, Probe, TargetKind,
+};
 use riemla::random::{Purpose, fill_normal, stream};
 
 pub const ACTIVATIONS: [Activation; 10] = [
@@ -137,4 +139,26 @@ pub fn data(network: &Network, likelihood: Likelihood, n: usize, seed: u64) -> D
 pub fn loss(network: &Arc<Network>, likelihood: Likelihood, n: usize, precision: f64) -> NetworkLoss {
     let prior = Prior::new(&PriorPrecision::Scalar(precision), network).unwrap();
     NetworkLoss::new(network.clone(), data(network, likelihood, n, 5).clone(), likelihood, prior).unwrap()
+}
+
+/// A network's loss behind the three required methods (and its probe, for the same bits). What else it can do as a
+/// model, each test says.
+pub struct Hidden(pub NetworkLoss);
+
+impl Objective for Hidden {
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+
+    fn value(&self, theta: &[f64]) -> f64 {
+        self.0.value(theta)
+    }
+
+    fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        self.0.value_and_gradient(theta, gradient)
+    }
+
+    fn probe(&self) -> Box<dyn Probe + '_> {
+        self.0.probe()
+    }
 }

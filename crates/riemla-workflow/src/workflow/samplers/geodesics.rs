@@ -8,8 +8,8 @@ use riemla::Control;
 use riemla::data::Dataset;
 use riemla::nn::Network;
 use riemla::posterior::{
-    BatchSize, Calibration, Draw, NetworkOutputs, Outputs as _, PolishFound, Posterior, PosteriorConfig,
-    SampleSet, SearchStatus, Strength, Verdict,
+    BatchSize, Calibration, Draw, JUDGES, NetworkOutputs, Outputs as _, PolishFound, Posterior,
+    PosteriorConfig, SampleSet, SearchStatus, Strength, Verdict,
 };
 use riemla_files::ours::{POLISH_FILE, STRENGTH_FILE};
 use riemla_files::{RunConfig, SavedPosterior, Shard, TrainingData};
@@ -209,9 +209,6 @@ impl Sampler for Geodesics {
     }
 }
 
-/// Draws that have the last word on the strength they were made at: enough to know the rise of the loss better than
-/// the pilots of the search do, and few enough to be made again.
-const JUDGES: u64 = 20;
 /// Fewer say too little.
 const FEWEST_JUDGES: usize = 10;
 
