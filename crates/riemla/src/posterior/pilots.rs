@@ -143,7 +143,7 @@ impl<'a> Heights<'a> {
         let virial = dot(&gradient, end) - dot(&gradient, gaussian.theta());
         let square = self.posterior.square(v);
         let (data, data_tangent) = match &self.data {
-            None => (f64::NAN, f64::NAN),
+            None => (0.0, 0.0),
             Some(DataPart { prior, prior_start, pull, determined }) => {
                 let data_rise = rise - (prior.value(end) - prior_start);
                 let data_slope = slope - dot(pull, v);

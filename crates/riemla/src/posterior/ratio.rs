@@ -17,7 +17,7 @@ pub struct Height {
     /// that start with long tangents end high; this tells how much of that is chance.
     pub tangent: f64,
     /// (D(θ) − D(θ*) − ∇D(θ*)·v)/(γ/2) for the loss D of the data alone and γ = K − tr(ΛP⁻¹) the weights that the
-    /// data determine, Λ the precision of the prior; NaN if the model does not tell its prior.
+    /// data determine, Λ the precision of the prior; 0 if the model does not report its prior, or the rule does not ask.
     pub data: f64,
     /// vᵀ(P − Λ)v/γ: 1 on average, and what `data` is of a Gaussian posterior.
     pub data_tangent: f64,
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(typical(&[height(1.0, 4.0), height(1.2, 3.0)]), 3.5, "the data");
         assert_eq!(typical(&[height(1.0, 0.4), height(1.2, 0.3)]), 1.1, "the whole");
         assert_eq!(typical(&[height(1.0, -4.0), height(1.2, 1.0)]), 1.1, "data that fall say nothing");
-        assert_eq!(typical(&[height(1.0, f64::NAN), height(1.2, f64::NAN)]), 1.1, "no prior is known");
+        assert_eq!(typical(&[height(1.0, 0.0), height(1.2, 0.0)]), 1.1, "no prior is known");
         let other = Strength::LossRise { pilots: 2 };
         assert_eq!(ratio(other, 100.0, &[height(1.0, 4.0)]).value, 1.0, "other rules look at the whole");
     }
