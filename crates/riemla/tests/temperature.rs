@@ -7,8 +7,19 @@ use riemla::data::Targets;
 use riemla::nn::Activation;
 use riemla::objective::Likelihood;
 use riemla::posterior::{NetworkOutputs, Outputs as _};
-use riemla::predict::{Prediction, TEMPERATURE_BOUNDS, TemperatureStatus, fit_noise_scale, fit_temperature};
+use riemla::predict::{
+    Prediction, TEMPERATURE_BOUNDS, Temperature, TemperatureStatus, fit_noise_scale, fit_temperature,
+};
 use riemla::score::{accuracy, nll};
+
+/// A temperature of one network's outputs.
+fn fit(outputs: &[f64], likelihood: Likelihood, targets: &Targets) -> riemla::Result<Temperature> {
+    fit_temperature(&of_outputs(outputs, likelihood, outputs.len() / targets.len().max(1))?, targets)
+}
+
+fn of_outputs(outputs: &[f64], likelihood: Likelihood, width: usize) -> riemla::Result<Prediction> {
+    Prediction::from_outputs(&[outputs.to_vec()], width, likelihood)
+}
 
 const SIGMA: Likelihood = Likelihood::Gaussian { sigma_noise: 0.5 };
 
@@ -33,7 +44,7 @@ fn calibrated(scale: f64) -> (Vec<f64>, Vec<usize>) {
 fn a_known_scale_of_calibrated_logits_is_recovered() {
     for scale in [0.05, 0.3, 1.0, 2.5, 40.0] {
         let (outputs, labels) = calibrated(scale);
-        let fitted = fit_temperature(&outputs, Likelihood::Categorical, &Targets::Classes(labels)).unwrap();
+        let fitted = fit(&outputs, Likelihood::Categorical, &Targets::Classes(labels)).unwrap();
         assert_eq!(fitted.status, TemperatureStatus::Converged);
         assert!((fitted.temperature / scale - 1.0).abs() < 1e-9, "{scale}: {fitted:?}");
         assert!(fitted.nll_after <= fitted.nll_before + 1e-14 && fitted.iterations < 60, "{fitted:?}");
@@ -41,7 +52,7 @@ fn a_known_scale_of_calibrated_logits_is_recovered() {
     // A quarter of the labels is 0 at logit log 3 for class 1.
     let outputs = [3.0 * 3f64.ln(); 4];
     let labels = Targets::Classes(vec![1, 1, 0, 1]);
-    let fitted = fit_temperature(&outputs, Likelihood::Bernoulli, &labels).unwrap();
+    let fitted = fit(&outputs, Likelihood::Bernoulli, &labels).unwrap();
     assert!((fitted.temperature - 3.0).abs() < 1e-9, "{fitted:?}");
 }
 
@@ -55,14 +66,14 @@ fn the_derivative_vanishes_and_only_confidence_changes() {
         (0..3).max_by(|&a, &b| score(a).total_cmp(&score(b))).unwrap()
     };
     let labels: Vec<usize> = (0..n).map(label).collect();
-    let fit = |outputs: &[f64]| {
-        fit_temperature(outputs, Likelihood::Categorical, &Targets::Classes(labels.clone())).unwrap()
-    };
-    let fitted = fit(&outputs);
+    let of =
+        |outputs: &[f64]| fit(outputs, Likelihood::Categorical, &Targets::Classes(labels.clone())).unwrap();
+    let fitted = of(&outputs);
     assert_eq!(fitted.status, TemperatureStatus::Converged);
     let probabilities = |t: f64| {
-        let at = riemla::predict::Temperature { temperature: t, ..fitted };
-        at.predict(&outputs, Likelihood::Categorical, 3).unwrap().classes().unwrap().probabilities.clone()
+        let plain = of_outputs(&outputs, Likelihood::Categorical, 3).unwrap();
+        let at = Temperature { temperature: t, ..fitted }.apply(plain).unwrap();
+        at.classes().unwrap().probabilities.clone()
     };
     let value = |t: f64| nll(&probabilities(t), 3, &labels).unwrap();
     let t = fitted.temperature;
@@ -74,36 +85,36 @@ fn the_derivative_vanishes_and_only_confidence_changes() {
     assert_eq!(accuracy(&probabilities(t), 3, &labels), accuracy(&probabilities(1.0), 3, &labels));
     // T is homogeneous: outputs three times as large need three times the temperature.
     let tripled: Vec<f64> = outputs.iter().map(|f| 3.0 * f).collect();
-    assert!((fit(&tripled).temperature / t - 3.0).abs() < 1e-8);
+    assert!((of(&tripled).temperature / t - 3.0).abs() < 1e-8);
 }
 
 #[test]
 fn data_that_name_no_temperature_end_at_a_bound_with_a_note() {
-    let fit = |outputs: &[f64], labels: &[usize]| {
-        fit_temperature(outputs, Likelihood::Categorical, &Targets::Classes(labels.to_vec())).unwrap()
+    let of = |outputs: &[f64], labels: &[usize]| {
+        fit(outputs, Likelihood::Categorical, &Targets::Classes(labels.to_vec())).unwrap()
     };
-    let separable = fit(&[2.0, 0.0, 0.0, 1.0, 5.0, -5.0], &[0, 1, 0]);
+    let separable = of(&[2.0, 0.0, 0.0, 1.0, 5.0, -5.0], &[0, 1, 0]);
     assert_eq!(
         (separable.temperature, separable.status),
         (TEMPERATURE_BOUNDS.0, TemperatureStatus::LowerBound)
     );
     assert!(separable.status.to_string().contains("hold out more data"));
-    let wrong = fit(&[2.0, 0.0, 0.0, 1.0], &[1, 0]);
+    let wrong = of(&[2.0, 0.0, 0.0, 1.0], &[1, 0]);
     assert_eq!((wrong.temperature, wrong.status), (TEMPERATURE_BOUNDS.1, TemperatureStatus::UpperBound));
-    let flat = fit(&[2.0, 2.0, 1.0, 1.0], &[1, 0]);
+    let flat = of(&[2.0, 2.0, 1.0, 1.0], &[1, 0]);
     assert_eq!((flat.temperature, flat.status), (1.0, TemperatureStatus::Converged));
     let values = Targets::Values { values: vec![1.0, 2.0], outputs: 1 };
-    let exact = fit_temperature(&[1.0, 2.0], SIGMA, &values).unwrap();
+    let exact = fit(&[1.0, 2.0], SIGMA, &values).unwrap();
     assert_eq!((exact.temperature, exact.status), (TEMPERATURE_BOUNDS.0, TemperatureStatus::LowerBound));
 }
 
 #[test]
 fn of_values_the_noise_is_scaled_to_the_error() {
     let values = Targets::Values { values: vec![1.0, -2.0, 0.5, 0.0], outputs: 2 };
-    let fitted = fit_temperature(&[0.0; 4], SIGMA, &values).unwrap();
+    let fitted = fit(&[0.0; 4], SIGMA, &values).unwrap();
     let exact = ((1.0 + 4.0 + 0.25) / 4.0f64 / 0.25).sqrt();
     assert!((fitted.temperature - exact).abs() < 1e-14);
-    let prediction = fitted.predict(&[0.0; 4], SIGMA, 2).unwrap();
+    let prediction = fitted.apply(of_outputs(&[0.0; 4], SIGMA, 2).unwrap()).unwrap();
     assert!((prediction.values().unwrap().variance()[3] - (1.0 + 4.0 + 0.25) / 4.0).abs() < 1e-14);
     // Closed form against the score, where variances differ.
     let (m, v, y) = ([0.0, 1.0, 2.0], [0.1, 1.0, 4.0], [0.5, -1.0, 2.5]);
@@ -129,9 +140,77 @@ fn mistakes_are_refused() {
     .into_iter()
     .skip(1)
     {
-        let error = fit_temperature(outputs, likelihood, &targets).unwrap_err();
+        let error = fit(outputs, likelihood, &targets).unwrap_err();
         assert!(!matches!(error, Error::Unfinished { .. }), "{error}");
     }
+}
+
+/// Draws that disagree: the average is less sure than every one of them.
+fn disagreeing(rows: usize, likelihood: Likelihood, width: usize) -> Prediction {
+    let draws: Vec<Vec<f64>> =
+        (0..5).map(|draw| models::normals(draw, rows * width).iter().map(|z| 3.0 * z).collect()).collect();
+    Prediction::from_outputs(&draws, width, likelihood).unwrap()
+}
+
+#[test]
+fn an_average_of_draws_is_tempered_as_a_whole() {
+    let plain = disagreeing(40, Likelihood::Categorical, 3);
+    let before = plain.classes().unwrap().clone();
+    for temperature in [0.4, 1.0, 2.5] {
+        let tempered = Temperature::given(temperature).unwrap().apply(plain.clone()).unwrap();
+        let after = tempered.classes().unwrap();
+        for (p, q) in before.probabilities.chunks(3).zip(after.probabilities.chunks(3)) {
+            // Law: odds are raised to the power 1/T.
+            let odds = |p: &[f64]| (p[1] / p[0]).ln();
+            assert!(
+                (odds(q) - odds(p) / temperature).abs() < 1e-12
+                    && (q.iter().sum::<f64>() - 1.0).abs() < 1e-14
+            );
+        }
+        let (aleatoric, epistemic) = (after.aleatoric.as_ref().unwrap(), after.epistemic.as_ref().unwrap());
+        for i in 0..40 {
+            assert!((after.entropy[i] - aleatoric[i] - epistemic[i]).abs() < 1e-14, "the parts of row {i}");
+            let share = |e: &[f64], total: &[f64]| e[i] / total[i];
+            let kept = share(before.epistemic.as_ref().unwrap(), &before.entropy);
+            assert!((share(epistemic, &after.entropy) - kept).abs() < 1e-12, "the shares of row {i}");
+        }
+        let surer = after.entropy.iter().sum::<f64>() < before.entropy.iter().sum::<f64>();
+        assert_eq!(surer, temperature < 1.0);
+    }
+}
+
+#[test]
+fn labels_are_tempered_as_two_classes_each_and_variances_with_both_parts() {
+    let labels = disagreeing(30, Likelihood::MultiLabel, 2);
+    let logit = |p: f64| (p / (1.0 - p)).ln();
+    let tempered = Temperature::given(0.5).unwrap().apply(labels.clone()).unwrap();
+    for (p, q) in labels.labels().unwrap().probabilities.iter().zip(&tempered.labels().unwrap().probabilities)
+    {
+        assert!((logit(*q) - 2.0 * logit(*p)).abs() < 1e-9);
+    }
+    let values = disagreeing(30, SIGMA, 1);
+    let (before, noise) =
+        (values.values().unwrap().variance(), values.values().unwrap().aleatoric_variance[0]);
+    let tempered = Temperature::given(3.0).unwrap().apply(values).unwrap();
+    let after = tempered.values().unwrap();
+    assert!(before.iter().zip(after.variance()).all(|(v, w)| (w / v - 9.0).abs() < 1e-12));
+    assert_eq!(after.aleatoric_variance[0], 9.0 * noise);
+    assert!(Temperature::given(0.0).is_err() && Temperature::given(f64::NAN).is_err());
+}
+
+/// Of data that need no temperature one in twenty seems to; of data whose spread is wrong by a factor of two, nearly all.
+#[test]
+fn a_gain_is_significant_as_often_as_chance_allows() {
+    let often = |spread: f64| {
+        let significant = |seed: u64| {
+            let errors: Vec<f64> = models::normals(100 + seed, 60).iter().map(|z| spread * z).collect();
+            fit_noise_scale(&[0.0; 60], &[1.0; 60], &errors).unwrap().is_significant()
+        };
+        (0..1000).filter(|seed| significant(*seed)).count()
+    };
+    let by_chance = often(1.0);
+    assert!((30..75).contains(&by_chance), "{by_chance} of 1000");
+    assert!(often(2.0) > 990);
 }
 
 #[test]

@@ -24,7 +24,9 @@ Examples:
 
 Compares the trained weights (map), map with a temperature fitted on held-out rows (only with at least 50 \
 such rows, 5 of them misclassified in classification: with fewer, a temperature does harm), the Laplace \
-approximation with exact (la) and linearised (lin-la) predictions, and every set of draws. Where the posterior has \
+approximation with exact (la) and linearised (lin-la) predictions, and every set of draws. Where held-out rows say \
+that an average is less sure or surer than it should be, it is shown a second time at the temperature that they ask \
+for (riem-la-temperature), which riemla predict uses. Where the posterior has \
 several members, each of these also for all members together: map-members is a deep ensemble.";
 
 /// Score a posterior on data with known targets and compare it with cheaper baselines
@@ -42,7 +44,7 @@ pub struct Evaluate {
     #[arg(long, value_name = "FILE")]
     pub ood: Vec<PathBuf>,
 
-    /// Rows not used in training, to fit the temperature [default: the rows that training held out]
+    /// Rows not used in training, to fit temperatures [default: the rows that training held out]
     #[arg(long, value_name = "FILE")]
     pub validation: Option<PathBuf>,
 

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use riemla::data::Dataset;
 use riemla_files::{Existing, Kind, OutputFile};
 use riemla_workflow::workflow::guarantees::Guarantees;
-use riemla_workflow::workflow::members::Posteriors;
+use riemla_workflow::workflow::members::{Posteriors, Together};
 use riemla_workflow::workflow::{
-    DataFiles, OutputFormat, PredictConfig, WorkflowError, draws, predict, predict_to_file,
+    DataFiles, OutputFormat, PredictConfig, TemperatureChoice, WorkflowError, draws, predict, predict_to_file,
 };
 
 use super::shared::{GuaranteeArguments, MemberArguments, ReadingArguments};
@@ -62,13 +63,18 @@ pub struct Predict {
     #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = level)]
     pub level: f64,
 
+    /// Temperature of the predictions: below 1 they are surer than the draws say, above 1 less sure. auto: the one that
+    /// held-out rows ask for, if they are enough and gain by it, else 1
+    #[arg(long, value_name = "T", default_value = "auto", value_parser = temperature)]
+    pub temperature: TemperatureChoice,
+
     #[command(flatten)]
     pub guarantees: GuaranteeArguments,
 
     #[command(flatten)]
     pub members: MemberArguments,
 
-    /// Rows not trained on, for --max-error and --conformal [default: those that training held out]
+    /// Rows not trained on, for --temperature, --max-error and --conformal [default: those that training held out]
     #[arg(long, value_name = "FILE")]
     pub validation: Option<PathBuf>,
 
@@ -107,7 +113,24 @@ fn level(text: &str) -> Result<f64, String> {
     level.ok_or_else(|| "must be a number between 0 and 1, such as 0.95".into())
 }
 
+fn temperature(text: &str) -> Result<TemperatureChoice, String> {
+    if text == "auto" {
+        return Ok(TemperatureChoice::Auto);
+    }
+    let given = text.parse().ok().filter(|value: &f64| value.is_finite() && *value > 0.0);
+    given.map(TemperatureChoice::Given).ok_or_else(|| "must be a number above 0, or auto".into())
+}
+
 impl Predict {
+    /// The predictor at the temperature that was asked for. Rows that promise something must not have chosen anything:
+    /// then none is fitted to them.
+    fn temperature(&self, predictor: Together, held_out: Option<&Dataset>) -> anyhow::Result<Together> {
+        if self.temperature == TemperatureChoice::Auto && self.guarantees.wanted().is_something() {
+            return Ok(predictor);
+        }
+        Ok(self.temperature.apply(predictor, held_out)?)
+    }
+
     /// The file to write; none for standard output.
     fn output(&self) -> anyhow::Result<Option<OutputFile>> {
         let Some(path) = self.out.as_deref().filter(|path| *path != Path::new("-")) else { return Ok(None) };
@@ -121,13 +144,12 @@ impl Predict {
 pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
     let output = arguments.output()?;
     let posteriors = Posteriors::read(&arguments.posterior, arguments.members.weighting())?;
-    let saved = posteriors.first();
     let name = draws::choose(&posteriors.members[0].0, arguments.method.as_deref())?;
-    let predictor = posteriors.predictor(&name)?;
     let data = DataFiles { target: arguments.target.clone(), ..arguments.reading.file(&arguments.data) };
     let validation = arguments.validation.as_ref().map(|path| arguments.reading.file(path));
-    let guarantees =
-        Guarantees::for_posterior(&predictor, saved, validation.as_ref(), arguments.guarantees.wanted())?;
+    let held_out = posteriors.held_out(validation.as_ref())?;
+    let predictor = arguments.temperature(posteriors.predictor(&name)?, held_out.as_ref())?;
+    let guarantees = Guarantees::fit(&predictor, held_out.as_ref(), arguments.guarantees.wanted())?;
     let config = PredictConfig {
         data,
         level: arguments.level,
@@ -156,7 +178,14 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
         guarantees.notes().iter().for_each(|note| eprintln!("note: {note}"));
         predicted.notes.iter().for_each(|note| eprintln!("warning: {note}"));
         let rows = predicted.rows;
-        eprintln!("{rows} rows predicted with {} weights of {name}.", predictor.draws());
+        let at = predictor.temperature.map_or(String::new(), |found| match found.targets {
+            0 => format!(" at temperature {}", found.temperature),
+            rows => format!(
+                " at temperature {:.3}, which {rows} held-out targets ask for (--temperature 1: as drawn)",
+                found.temperature
+            ),
+        });
+        eprintln!("{rows} rows predicted with {} weights of {name}{at}.", predictor.draws());
     }
     Ok(ExitCode::SUCCESS)
 }

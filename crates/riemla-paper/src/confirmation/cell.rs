@@ -14,6 +14,7 @@ use riemla_files::{Existing, Model, OutputDirectory, RunConfig, SavedPosterior};
 use riemla_workflow::method::MethodName;
 use riemla_workflow::scores::kinds;
 use riemla_workflow::watch::Silent;
+use riemla_workflow::workflow::draws::AT_TEMPERATURE;
 use riemla_workflow::workflow::guarantees::Wanted;
 use riemla_workflow::workflow::members::{Weighting, sample_members, train_members};
 use riemla_workflow::workflow::{
@@ -30,8 +31,9 @@ use crate::experiments::Result;
 /// Draws of one network, and those that members share out.
 const ALONE: &str = "riem-la";
 const SHARED: &str = "shared";
-/// The same without the chains that polish them.
+/// The same without the chains that polish them, and without the temperature of their average.
 const GEODESICS: &str = "riem-la, geodesics";
+const AS_DRAWN: &str = "riem-la, as drawn";
 /// Learning rates of SWAG, the first at which gradient descent does not diverge.
 const SWAG_RATES: [f64; 4] = [0.1, 0.01, 1e-3, 1e-4];
 
@@ -169,13 +171,22 @@ impl Cell<'_> {
     /// The methods of one network, then those of all members, each with the seconds it takes.
     fn collect(&self) -> Result<Vec<Scored>> {
         let alone = self.judged(&self.first())?;
-        let single = ["map", "map-temperature", "la", "lin-la", ALONE, GEODESICS, "swag"];
+        let single = ["map", "map-temperature", "la", "lin-la", "lin-la-temperature", GEODESICS, "swag"];
         let mut all: Vec<Scored> = single.iter().filter_map(|name| self.scored(&alone, name, name)).collect();
+        let tempered = |name: &str| format!("{name}{AT_TEMPERATURE}");
+        all.extend(self.scored(&alone, &tempered(ALONE), ALONE));
+        all.extend(self.scored(&alone, ALONE, AS_DRAWN));
         all.extend(self.scored(&self.judged(&self.work.join("last-layer"))?, "lin-la", "lin-la, last layer"));
         if self.members > 1 {
             let together = self.judged(&self.work.join("posterior"))?;
-            for kind in ["map", "map-temperature", "lin-la", ALONE, "swag"] {
-                let from = if kind == ALONE { SHARED } else { kind };
+            let temperature = tempered("map");
+            for (from, kind) in [
+                ("map", "map"),
+                (temperature.as_str(), temperature.as_str()),
+                ("lin-la", "lin-la"),
+                (&tempered(SHARED), ALONE),
+                ("swag", "swag"),
+            ] {
                 let (from, name) = (format!("{from}-members"), format!("{kind}-members"));
                 all.extend(self.scored(&together, &from, &name));
             }
@@ -185,8 +196,8 @@ impl Cell<'_> {
 
     fn scored(&self, evaluation: &Evaluation, from: &str, name: &str) -> Option<Scored> {
         let named = |wanted: &str| evaluation.methods.iter().find(|method| method.name == wanted);
-        // Numbers have no temperature, and few held-out rows tell none: then it is 1.
-        let method = named(from).or_else(|| named(&from.replace("-temperature", "")))?;
+        // Few held-out rows tell no temperature, and averages need none: then it is 1.
+        let method = named(from).or_else(|| named(&from.replace(AT_TEMPERATURE, "")))?;
         let scores = kinds(evaluation.likelihood.kind()).iter().zip(&method.scores);
         Some(Scored {
             method: name.into(),
@@ -201,9 +212,9 @@ impl Cell<'_> {
         let (train, fit) = (clock.of(&["train"]), clock.of(&["fit"]));
         match name {
             "map" | "map-temperature" => share * train,
-            "la" | "lin-la" => share * (train + fit),
+            "la" | "lin-la" | "lin-la-temperature" => share * (train + fit),
             GEODESICS => share * (train + fit) + clock.of(&["geodesics"]),
-            ALONE => share * (train + fit) + clock.of(&["geodesics", "riem-la"]),
+            ALONE | AS_DRAWN => share * (train + fit) + clock.of(&["geodesics", "riem-la"]),
             "lin-la, last layer" => share * train + clock.of(&["last layer"]),
             "swag" => share * (train + clock.of(&["swag"])),
             "map-members" | "map-temperature-members" => train,

@@ -18,7 +18,7 @@ use super::record::{CellKey, MadeFrom, ModelSummary, Score};
 use super::rows::Rows;
 use super::{Experiment, MethodName, PriorName, Result};
 use riemla_workflow::scores::{Doubts, Scorer};
-use riemla_workflow::workflow::predictor::Way;
+use riemla_workflow::workflow::members::Together;
 
 /// A problem with its data, ready for seeds.
 pub struct Ready<'a> {
@@ -105,11 +105,11 @@ impl<'a> Fitted<'a> {
     /// The scores of draws.
     fn scores(&self, key: &CellKey, thetas: Vec<Vec<f64>>) -> Result<Vec<Score>> {
         let Ready { experiment, problem, strange } = self.ready;
-        let mut predictor = self.fit.predictor(&self.laplace, key.method.is_linearized(), thetas)?;
+        let predictor = self.fit.predictor(&self.laplace, key.method.is_linearized(), thetas)?;
+        let mut predictor = Together::from(predictor);
         if let (MethodName::MapTemperature, Some(rows)) = (key.method, &self.rows.validation) {
-            let outputs = predictor.outputs(rows.inputs())?.swap_remove(0);
-            let likelihood = self.laplace.likelihood;
-            predictor.way = Way::Temperature(fit_temperature(&outputs, likelihood, rows.targets())?);
+            let plain = predictor.predict(rows.inputs())?;
+            predictor.temperature = Some(fit_temperature(&plain, rows.targets())?);
         }
         let test = predictor.predict(self.rows.test.inputs())?;
         let named = |name: &str, all: Vec<(&'static str, f64)>| -> Vec<Score> {

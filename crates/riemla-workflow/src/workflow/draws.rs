@@ -12,7 +12,6 @@ use riemla_files::samples::{SAMPLES_FILE, read_samples};
 use riemla_files::{Origin, RunConfig, SavedPosterior};
 
 use super::error::{Result, WorkflowError};
-use super::held_out::{at_temperature, held_out_rows};
 use super::predictor::{Predictor, Way, scales};
 use super::sample::{SAMPLES_DIRECTORY, io};
 use crate::method::MethodName;
@@ -21,6 +20,13 @@ use crate::method::MethodName;
 pub const QUICK_DRAWS: u64 = 100;
 /// Their seed.
 pub const QUICK_SEED: u64 = 1;
+/// The end of the name of a method at the temperature that held-out rows ask for.
+pub const AT_TEMPERATURE: &str = "-temperature";
+
+/// Whether there are finished draws of this name.
+pub(super) fn is_set(directory: &Path, name: &str) -> bool {
+    directory.join(SAMPLES_DIRECTORY).join(name).join(SAMPLES_FILE).is_file()
+}
 
 /// Names of the finished sets of draws of a posterior, sorted.
 pub fn set_names(directory: &Path) -> Result<Vec<String>> {
@@ -59,25 +65,13 @@ pub fn choose(directory: &Path, named: Option<&str>) -> Result<String> {
 }
 
 /// The predictor of a set by name. If no set has that name, `map`, `la` and `lin-la` are drawn on the spot;
-/// `lin-la-probit` needs no draws, and `map-temperature` the held-out rows.
+/// `lin-la-probit` needs no draws.
 pub fn predictor(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Predictor> {
-    let base = |method: MethodName| {
-        let DrawnSet { config, thetas, .. } = drawn(saved, directory, method.name())?;
-        assembled(saved, &config, thetas)
-    };
-    match name.parse() {
-        Ok(MethodName::LinLaProbit) => closed_form(saved),
-        Ok(MethodName::MapTemperature) => {
-            let mut notes = Vec::new();
-            let held_out = held_out_rows(saved, None, &mut notes)?;
-            let found = at_temperature(base(MethodName::Map)?, held_out.as_ref(), &mut notes)?;
-            found.ok_or_else(|| WorkflowError::unfit(notes.join("; ")))
-        }
-        _ => {
-            let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
-            assembled(saved, &config, thetas)
-        }
+    if name.parse() == Ok(MethodName::LinLaProbit) {
+        return closed_form(saved);
     }
+    let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
+    assembled(saved, &config, thetas)
 }
 
 /// Linearised predictions in closed form.
@@ -100,7 +94,7 @@ pub struct DrawnSet {
 /// The draws of a set, found as by [`predictor`].
 pub fn drawn(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<DrawnSet> {
     let set = directory.join(SAMPLES_DIRECTORY).join(name);
-    if set.join(SAMPLES_FILE).is_file() {
+    if is_set(directory, name) {
         let samples = read_samples(&set)?;
         check_belongs(saved, &set, &samples.run.depends_on)?;
         let thetas = samples.draws.into_iter().map(|draw| draw.theta).collect();

@@ -4,11 +4,8 @@
 use riemla::data::{Dataset, Targets};
 use riemla::predict::{Conformal, Prediction};
 use riemla::score::{RiskPoint, threshold_for_rate};
-use riemla_files::SavedPosterior;
 
 use super::error::{Result, WorkflowError};
-use super::held_out::held_out_rows;
-use super::input::DataFiles;
 use super::members::Together;
 use crate::scores::{Doubts, decoded_targets, losses};
 
@@ -49,6 +46,11 @@ impl Guarantees {
                  on: give some with --validation, or hold out rows in training",
             ));
         };
+        if predictor.temperature.is_some_and(|temperature| temperature.targets > 0) {
+            let reason =
+                "held-out rows that a temperature was fitted to promise nothing more: use --temperature 1";
+            return Err(riemla::Error::Unsupported(reason.into()).into());
+        }
         let prediction = predictor.predict(rows.inputs())?;
         let targets = decoded_targets(rows.targets(), predictor.scales());
         let threshold = |rate| match (&prediction, &targets) {
@@ -65,20 +67,6 @@ impl Guarantees {
             abstention: wanted.max_error.map(threshold).transpose()?,
             conformal: wanted.conformal.map(conformal).transpose()?,
         })
-    }
-
-    /// The same by the rows that a posterior kept, or by those given.
-    pub fn for_posterior(
-        predictor: &Together,
-        saved: &SavedPosterior,
-        given: Option<&DataFiles>,
-        wanted: Wanted,
-    ) -> Result<Self> {
-        if !wanted.is_something() {
-            return Ok(Self::default());
-        }
-        let held_out = held_out_rows(saved, given, &mut Vec::new())?;
-        Self::fit(predictor, held_out.as_ref(), wanted)
     }
 
     /// Whether each row is withheld; none if nothing is.

@@ -1,41 +1,38 @@
-//! Whether held-out rows are enough to choose something by them.
+//! What held-out rows are enough for, and the temperature that they ask for.
 //!
 //! What a temperature, or a strength, fitted to them is worth depends on how many of them the network
 //! gets wrong: if none, the best confidence is without bound, and one wrong row more or less changes it
 //! by a factor. The tests show what the two numbers below are good for.
 
 use riemla::data::{Dataset, Targets};
-use riemla::objective::{Likelihood, TargetKind};
-use riemla::predict::{TemperatureStatus, fit_temperature};
+use riemla::predict::{Prediction, Temperature, TemperatureStatus, fit_temperature};
 use riemla_files::SavedPosterior;
 
 use super::error::Result;
 use super::input::DataFiles;
-use super::predictor::{Predictor, Way};
+use super::members::Together;
+use crate::scores::decoded_targets;
 
 /// Least number of held-out rows.
 pub const LEAST_ROWS: usize = 50;
 /// Least number of them that are classified wrong.
 pub const LEAST_WRONG: usize = 5;
 
-/// Why these rows are too few to choose by, if they are. `outputs` are those of the trained weights,
-/// row-major.
-pub(super) fn too_few(outputs: &[f64], likelihood: Likelihood, data: &Dataset) -> Option<String> {
+/// Why these rows are too few to choose by, if they are.
+pub(super) fn too_few(prediction: &Prediction, data: &Dataset) -> Option<String> {
     let rows = data.len();
     if rows < LEAST_ROWS {
         return Some(format!("{rows} rows are held out, but at least {LEAST_ROWS} are needed"));
     }
-    let width = outputs.len() / rows;
-    let class = |row: &[f64]| match likelihood {
-        Likelihood::Bernoulli => usize::from(row[0] > 0.0),
-        _ => row.iter().enumerate().fold(0, |best, (k, value)| if *value > row[best] { k } else { best }),
-    };
-    let wrong = match (data.targets(), likelihood) {
-        (Targets::Classes(labels), _) => {
-            outputs.chunks_exact(width).zip(labels).filter(|(row, label)| class(row) != **label).count()
+    let likeliest =
+        |row: &[f64]| row.iter().enumerate().fold(0, |best, (k, p)| if *p > row[best] { k } else { best });
+    let wrong = match (prediction, data.targets()) {
+        (Prediction::Classes(p), Targets::Classes(labels)) => {
+            let rows = p.probabilities.chunks_exact(p.classes).zip(labels);
+            rows.filter(|(row, label)| likeliest(row) != **label).count()
         }
-        (Targets::Values { values, .. }, Likelihood::MultiLabel) => {
-            outputs.iter().zip(values).filter(|(logit, label)| (**logit > 0.0) != (**label > 0.5)).count()
+        (Prediction::Labels(p), Targets::Values { values, .. }) => {
+            p.probabilities.iter().zip(values).filter(|(p, label)| (**p > 0.5) != (**label > 0.5)).count()
         }
         _ => return None,
     };
@@ -58,35 +55,62 @@ pub(super) fn held_out_rows(
     }
 }
 
-/// The trained weights at the temperature that held-out rows ask for; none, with a note, if they are too few.
-pub(super) fn at_temperature(
-    map: Predictor,
+/// The temperature that held-out rows ask for; none, with a note, if they are too few to tell.
+pub(super) fn temperature(
+    predictor: &Together,
     held_out: Option<&Dataset>,
     notes: &mut Vec<String>,
-) -> Result<Option<Predictor>> {
-    if map.model.likelihood().kind() == TargetKind::Counts {
-        return Ok(None);
-    }
+) -> Result<Option<Temperature>> {
     let Some(held_out) = held_out else {
         let note = "no temperature: it needs rows that were not trained on; give some with --validation";
         notes.push(note.into());
         return Ok(None);
     };
-    let outputs = map.outputs(held_out.inputs())?.swap_remove(0);
-    if let Some(reason) = too_few(&outputs, map.model.likelihood(), held_out) {
+    let prediction = predictor.predict(held_out.inputs())?;
+    if matches!(prediction, Prediction::Counts(_)) {
+        return Ok(None);
+    }
+    if let Some(reason) = too_few(&prediction, held_out) {
         notes.push(format!("no temperature: {reason}; give more with --validation"));
         return Ok(None);
     }
-    let temperature = fit_temperature(&outputs, map.model.likelihood(), held_out.targets())?;
+    let targets = decoded_targets(held_out.targets(), predictor.scales());
+    let temperature = fit_temperature(&prediction, &targets)?;
     if temperature.status != TemperatureStatus::Converged {
         notes.push(format!("temperature: {}", temperature.status));
     }
-    Ok(Some(Predictor { way: Way::Temperature(temperature), ..map }))
+    Ok(Some(temperature))
+}
+
+/// At which temperature new rows are predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum TemperatureChoice {
+    /// For averages, the one that held-out rows ask for, if they are enough and gain more by it than chance gives;
+    /// else 1. The trained weights alone stay as they are.
+    #[default]
+    Auto,
+    /// Given; 1 leaves predictions as they are.
+    Given(f64),
+}
+
+impl TemperatureChoice {
+    /// The predictor at this temperature. One that was fitted under its own name keeps that.
+    pub fn apply(self, predictor: Together, held_out: Option<&Dataset>) -> Result<Together> {
+        let temperature = match self {
+            Self::Given(value) => Some(Temperature::given(value)?).filter(|given| given.temperature != 1.0),
+            Self::Auto if predictor.temperature.is_some() => return Ok(predictor),
+            Self::Auto if !predictor.is_average() => None,
+            Self::Auto => {
+                temperature(&predictor, held_out, &mut Vec::new())?.filter(Temperature::is_significant)
+            }
+        };
+        Ok(Together { temperature, ..predictor })
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use riemla::predict::{Temperature, fit_temperature};
+    use riemla::objective::Likelihood;
     use riemla::random::{Purpose, fill_normal, stream};
     use riemla::score::{nll, normal_cdf};
 
@@ -95,7 +119,7 @@ mod tests {
     const CLASSES: usize = 3;
 
     /// Outputs of a network that is calibrated: labels follow its probabilities. A wide spread makes it accurate.
-    fn calibrated(rows: usize, spread: f64, index: u64) -> (Vec<f64>, Dataset) {
+    fn calibrated(rows: usize, spread: f64, index: u64) -> (Prediction, Dataset) {
         let mut normal = vec![0.0; 2 * rows * CLASSES];
         fill_normal(&mut stream(11, Purpose::Data, index), &mut normal);
         let (outputs, noise) = normal.split_at_mut(rows * CLASSES);
@@ -108,11 +132,15 @@ mod tests {
         };
         let labels = outputs.chunks(CLASSES).zip(noise.chunks(CLASSES)).map(label).collect();
         let data = Dataset::classification(vec![0.0; rows], 1, labels).expect("data");
-        (outputs.to_vec(), data)
+        (of(outputs.to_vec(), Likelihood::Categorical, CLASSES), data)
     }
 
-    fn nll_at(temperature: &Temperature, (outputs, data): &(Vec<f64>, Dataset)) -> f64 {
-        let prediction = temperature.predict(outputs, Likelihood::Categorical, CLASSES).expect("predicts");
+    fn of(outputs: Vec<f64>, likelihood: Likelihood, width: usize) -> Prediction {
+        Prediction::from_outputs(&[outputs], width, likelihood).expect("predicts")
+    }
+
+    fn nll_at(temperature: &Temperature, (prediction, data): &(Prediction, Dataset)) -> f64 {
+        let prediction = temperature.apply(prediction.clone()).expect("predicts");
         let probabilities = &prediction.classes().expect("classes").probabilities;
         nll(probabilities, CLASSES, data.labels().expect("labels")).expect("scores")
     }
@@ -122,11 +150,10 @@ mod tests {
         let test = calibrated(2000, spread, u64::MAX);
         let mut rises = [Vec::new(), Vec::new()];
         for index in 0..200 {
-            let (outputs, data) = calibrated(rows, spread, index);
-            let fitted =
-                fit_temperature(&outputs, Likelihood::Categorical, data.targets()).expect("a temperature");
+            let (prediction, data) = calibrated(rows, spread, index);
+            let fitted = fit_temperature(&prediction, data.targets()).expect("a temperature");
             let as_it_is = Temperature { temperature: 1.0, ..fitted };
-            let which = usize::from(too_few(&outputs, Likelihood::Categorical, &data).is_some());
+            let which = usize::from(too_few(&prediction, &data).is_some());
             rises[which].push(nll_at(&fitted, &test) - nll_at(&as_it_is, &test));
         }
         rises.map(|rises| (!rises.is_empty()).then(|| rises.iter().sum::<f64>() / rises.len() as f64))
@@ -156,13 +183,15 @@ mod tests {
         for (likelihood, row) in
             [(Likelihood::Bernoulli, &[-1.0][..]), (Likelihood::Categorical, &[1.0, 0.0])]
         {
-            assert_eq!(too_few(&row.repeat(60), likelihood, &data(5)), None);
-            let reason = too_few(&row.repeat(60), likelihood, &data(4)).expect("a reason");
+            let prediction = of(row.repeat(60), likelihood, row.len());
+            assert_eq!(too_few(&prediction, &data(5)), None);
+            let reason = too_few(&prediction, &data(4)).expect("a reason");
             assert!(reason.contains("4 of the 60"), "{reason}");
         }
         let numbers = |rows| Dataset::regression(vec![0.0; rows], 1, vec![0.0; rows], 1).expect("data");
         let gaussian = Likelihood::Gaussian { sigma_noise: 1.0 };
-        assert_eq!(too_few(&[0.0; 50], gaussian, &numbers(50)), None);
-        assert!(too_few(&[0.0; 49], gaussian, &numbers(49)).is_some());
+        let prediction = |rows| of(vec![0.0; rows], gaussian, 1);
+        assert_eq!(too_few(&prediction(50), &numbers(50)), None);
+        assert!(too_few(&prediction(49), &numbers(49)).is_some());
     }
 }

@@ -6,15 +6,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use riemla::predict::Prediction;
+use riemla::data::Dataset;
+use riemla::predict::{Prediction, Temperature};
 use riemla::train::TrainStatus;
 use riemla_files::encoding::Scale;
 use riemla_files::members::members_of;
 use riemla_files::{InUse, Model, SavedPosterior};
 
-use super::draws;
+use super::draws::{self, AT_TEMPERATURE};
 use super::error::{Result, WorkflowError};
-use super::predictor::Predictor;
+use super::held_out::{held_out_rows, temperature};
+use super::input::DataFiles;
+use super::predictor::{Predictor, Way};
 use super::sample::{SampleConfig, Sampled, read_posterior, sample};
 use super::train::{NetworkChoice, TrainConfig, Trained, prepare, train_on};
 use crate::watch::Watch;
@@ -125,11 +128,28 @@ impl Posteriors {
         &self.first().model
     }
 
-    /// All of them predicting with the sets of one name.
+    /// Rows that none of them was trained on: those given, or those that training held out.
+    pub fn held_out(&self, given: Option<&DataFiles>) -> Result<Option<Dataset>> {
+        held_out_rows(self.first(), given, &mut Vec::new())
+    }
+
+    /// All of them predicting with the sets of one name; with the end `-temperature`, at the temperature that held-out
+    /// rows ask for.
     pub fn predictor(&self, name: &str) -> Result<Together> {
-        let one = |(path, saved): &(PathBuf, SavedPosterior)| draws::predictor(saved, path, name);
+        let tempered = name.strip_suffix(AT_TEMPERATURE).filter(|_| !draws::is_set(&self.members[0].0, name));
+        let one = |(path, saved): &(PathBuf, SavedPosterior)| {
+            draws::predictor(saved, path, tempered.unwrap_or(name))
+        };
         let predictors = self.members.iter().map(one).collect::<Result<Vec<_>>>()?;
-        Ok(Together { predictors, weights: self.weights.clone() })
+        let plain = Together { predictors, weights: self.weights.clone(), temperature: None };
+        if tempered.is_none() {
+            return Ok(plain);
+        }
+        let mut notes = Vec::new();
+        match temperature(&plain, self.held_out(None)?.as_ref(), &mut notes)? {
+            None => Err(WorkflowError::unfit(notes.join("; "))),
+            found => Ok(Together { temperature: found, ..plain }),
+        }
     }
 }
 
@@ -157,11 +177,13 @@ pub struct Together {
     pub predictors: Vec<Predictor>,
     /// How much each counts.
     pub weights: Vec<f64>,
+    /// The temperature of the mixture; 1 if none.
+    pub temperature: Option<Temperature>,
 }
 
 impl From<Predictor> for Together {
     fn from(only: Predictor) -> Self {
-        Self { predictors: vec![only], weights: vec![1.0] }
+        Self { predictors: vec![only], weights: vec![1.0], temperature: None }
     }
 }
 
@@ -169,7 +191,16 @@ impl Together {
     /// Predictions for row-major inputs, in the units of the data.
     pub fn predict(&self, inputs: &[f64]) -> riemla::Result<Prediction> {
         let members = self.predictors.iter().map(|one| one.predict(inputs));
-        Prediction::mixture(&members.collect::<riemla::Result<Vec<_>>>()?, &self.weights)
+        let mixed = Prediction::mixture(&members.collect::<riemla::Result<Vec<_>>>()?, &self.weights)?;
+        match self.temperature {
+            Some(temperature) => temperature.apply(mixed),
+            None => Ok(mixed),
+        }
+    }
+
+    /// Whether more than one vector of weights predicts.
+    pub fn is_average(&self) -> bool {
+        self.draws() > 1 || self.predictors.iter().any(|one| one.way == Way::ClosedForm)
     }
 
     /// Weights of networks behind a prediction.

@@ -35,6 +35,7 @@ pub use elsewhere::Elsewhere;
 pub use error::{Result, WorkflowError};
 pub use evaluate::{EvaluateConfig, Evaluation, evaluate};
 pub use fit::{FitConfig, Fitted, fit, fit_on};
+pub use held_out::TemperatureChoice;
 pub use import::{ImportConfig, Imported, export, import};
 pub use input::{ColumnChoices, DataFiles};
 pub use inspect::{Description, inspect};

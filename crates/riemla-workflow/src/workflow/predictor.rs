@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use riemla::nn::Network;
 use riemla::posterior::NetworkOutputs;
-use riemla::predict::{
-    self, ClassPrediction, LabelPrediction, Prediction, RegressionPrediction, Temperature,
-};
+use riemla::predict::{self, ClassPrediction, LabelPrediction, Prediction, RegressionPrediction};
 use riemla_files::Model;
 use riemla_files::encoding::{Encoding, Scale};
 
@@ -22,8 +20,6 @@ pub enum Way {
     Draws,
     /// In closed form, around the trained weights.
     ClosedForm,
-    /// The trained weights, at a temperature.
-    Temperature(Temperature),
 }
 
 /// Weights, and how predictions come from them.
@@ -63,10 +59,6 @@ impl Predictor {
         let part = |rows: &[f64]| match &self.way {
             Way::Draws => self.model.predict(&thetas, rows),
             Way::ClosedForm => self.model.predict_closed_form(rows),
-            Way::Temperature(temperature) => {
-                let outputs = self.model.outputs(&thetas[..1], rows)?.swap_remove(0);
-                temperature.predict(&outputs, self.model.likelihood(), self.model.output_len())
-            }
         };
         let all = in_pieces(inputs, self.model.input_len(), part)?;
         Ok(decoded(all, &self.scales))

@@ -45,6 +45,9 @@ impl Prediction {
             return Err(Error::range("number of draws", 0, "at least 1"));
         };
         likelihood.check_outputs(width)?;
+        if width == 0 || !first.len().is_multiple_of(width) {
+            return Err(Error::shape("outputs of a draw", format!("a multiple of {width}"), first.len()));
+        }
         per_draw.iter().try_for_each(|draw| check_len("outputs of a draw", first.len(), draw.len()))?;
         Ok(match likelihood.kind() {
             TargetKind::Classes => Self::Classes(ClassPrediction::from_draws(per_draw, likelihood, width)),

@@ -1,12 +1,14 @@
-//! Temperature scaling: one number that makes a network's confidence right on held-out data.
+//! Temperature scaling: one number that makes predictions as sure as held-out data say.
 //!
-//! Classes (Guo et al. 2017): outputs are divided by T; the T of the smallest held-out negative
+//! Classes (Guo et al. 2017): log-probabilities are divided by T, p ∝ p^(1/T); the T of the smallest held-out negative
 //! log-likelihood is found. With β = 1/T that likelihood is convex in β, so there is one minimum, and a
-//! Newton iteration in log T kept inside a shrinking bracket finds it. Accuracy does not change.
+//! Newton iteration in log T kept inside a shrinking bracket finds it. Accuracy does not change. Of a single network this
+//! divides its outputs; of draws it is the average that is sharpened or flattened, not every draw: draws that disagree
+//! make an average less sure than it should be, which no temperature of the draws can undo.
 //!
 //! Several labels: the same, each label a classification of two classes, with one T for all.
 //!
-//! Values: the analogue is a factor on the noise, σ → Tσ, means unchanged. Its best value has a closed
+//! Values: the analogue is a factor on the standard deviation, σ → Tσ, means unchanged. Its best value has a closed
 //! form, T² = mean of (y − mean)²/variance.
 //!
 //! Data that are all classified right want T → 0, data on which the network is worse than guessing
@@ -14,11 +16,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::classification::ClassPrediction;
-use super::{LabelPrediction, Prediction, RegressionPrediction};
+use super::Prediction;
+use super::classification::entropy;
 use crate::data::Targets;
 use crate::error::{check_finite, check_len};
-use crate::objective::{Likelihood, TargetKind};
 use crate::{Error, Result};
 
 /// Smallest and largest temperature.
@@ -26,6 +27,8 @@ pub const TEMPERATURE_BOUNDS: (f64, f64) = (0.01, 100.0);
 /// The Newton iteration ends when log T moves by less.
 const STEP: f64 = 1e-12;
 const MAX_ITERATIONS: usize = 200;
+/// Twice the gain of one parameter that data which need none exceed in 5 % of cases: χ² with one degree of freedom.
+const CHANCE: f64 = 3.841;
 
 /// How the search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,10 +64,12 @@ impl std::fmt::Display for TemperatureStatus {
 /// A temperature and what it does to the held-out data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Temperature {
-    /// T: divides outputs (classes) or multiplies σ (values).
+    /// T: divides log-probabilities (classes) or multiplies σ (values).
     pub temperature: f64,
     /// How the search ended.
     pub status: TemperatureStatus,
+    /// Held-out labels or numbers it was fitted to.
+    pub targets: usize,
     /// Mean held-out negative log-likelihood at T = 1, in nats.
     pub nll_before: f64,
     /// The same at T.
@@ -73,30 +78,32 @@ pub struct Temperature {
     pub iterations: usize,
 }
 
-/// Fits T to the outputs of a network (rows × outputs, row-major) at its trained weights on
-/// held-out data: not those it was trained on, which it fits too well.
-pub fn fit_temperature(outputs: &[f64], likelihood: Likelihood, targets: &Targets) -> Result<Temperature> {
-    let rows = targets.len().max(1);
-    let width = outputs.len() / rows;
-    likelihood.check(width, targets)?;
-    check_finite("outputs", outputs)?;
-    check_len("outputs", targets.len() * width, outputs.len())?;
-    match (likelihood.kind(), targets) {
-        (TargetKind::Values, Targets::Values { values, .. }) => {
-            let p = RegressionPrediction::from_draws(&[outputs.to_vec()], width, likelihood);
-            fit_noise_scale(&p.mean, &p.aleatoric_variance, values)
+/// Fits T to predictions of held-out data: not those that weights were trained on, which they fit too well.
+pub fn fit_temperature(prediction: &Prediction, targets: &Targets) -> Result<Temperature> {
+    if targets.is_empty() {
+        return Err(Error::shape("held-out rows", "at least one", 0));
+    }
+    match (prediction, targets) {
+        (Prediction::Values(p), Targets::Values { values, .. }) => {
+            fit_noise_scale(&p.mean, &p.variance(), values)
         }
-        (TargetKind::Classes, Targets::Classes(labels)) => {
-            if labels.is_empty() {
-                return Err(Error::shape("held-out rows", "at least one", 0));
+        (Prediction::Classes(p), Targets::Classes(labels)) => {
+            check_len("probabilities", labels.len() * p.classes, p.probabilities.len())?;
+            check_finite("probabilities", &p.probabilities)?;
+            if let Some(label) = labels.iter().find(|label| **label >= p.classes) {
+                return Err(Error::range("class label", label, format!("below {}", p.classes)));
             }
-            Ok(Classes { logits: logits(outputs, likelihood, width), labels }.fit())
+            let rows = p.probabilities.chunks_exact(p.classes.max(1));
+            Ok(Classes { logits: rows.map(logarithms).collect(), labels }.fit())
         }
-        (TargetKind::Labels, Targets::Values { values, .. }) => {
+        (Prediction::Labels(p), Targets::Values { values, .. }) => {
+            check_len("probabilities", values.len(), p.probabilities.len())?;
+            check_finite("probabilities", &p.probabilities)?;
             let labels: Vec<usize> = values.iter().map(|y| usize::from(*y > 0.5)).collect();
-            Ok(Classes { logits: logits(outputs, Likelihood::Bernoulli, 1), labels: &labels }.fit())
+            let both = |p: &f64| logarithms(&[1.0 - p, *p]);
+            Ok(Classes { logits: p.probabilities.iter().map(both).collect(), labels: &labels }.fit())
         }
-        (TargetKind::Counts, _) => Err(Error::Unsupported(
+        (Prediction::Counts(_), _) => Err(Error::Unsupported(
             "counts have no temperature: a Poisson distribution is as wide as its rate says".into(),
         )),
         _ => Err(Error::Unsupported(
@@ -105,7 +112,7 @@ pub fn fit_temperature(outputs: &[f64], likelihood: Likelihood, targets: &Target
     }
 }
 
-/// The factor T on σ for Gaussian predictions of any method: variances × T².
+/// The factor T on σ for Gaussian predictions: variances × T².
 pub fn fit_noise_scale(means: &[f64], variances: &[f64], targets: &[f64]) -> Result<Temperature> {
     let nll_before = crate::score::nlpd(means, variances, targets)?;
     let errors = means.iter().zip(variances).zip(targets).map(|((m, v), y)| (y - m).powi(2) / v);
@@ -119,38 +126,77 @@ pub fn fit_noise_scale(means: &[f64], variances: &[f64], targets: &[f64]) -> Res
     };
     let scaled: Vec<f64> = variances.iter().map(|v| v * temperature * temperature).collect();
     let nll_after = crate::score::nlpd(means, &scaled, targets)?;
-    Ok(Temperature { temperature, status, nll_before, nll_after, iterations: 0 })
+    Ok(Temperature { temperature, status, targets: targets.len(), nll_before, nll_after, iterations: 0 })
 }
 
 impl Temperature {
-    /// The prediction from a network's outputs (rows × outputs) at this temperature.
-    pub fn predict(&self, outputs: &[f64], likelihood: Likelihood, width: usize) -> Result<Prediction> {
-        likelihood.check_outputs(width)?;
-        check_finite("outputs", outputs)?;
-        if width == 0 || !outputs.len().is_multiple_of(width) {
-            return Err(Error::shape("outputs", format!("a multiple of {width}"), outputs.len()));
+    /// A temperature that somebody knows.
+    pub fn given(temperature: f64) -> Result<Self> {
+        if !(temperature.is_finite() && temperature > 0.0) {
+            return Err(Error::range("temperature", temperature, "finite and above 0"));
         }
-        let scaled = || outputs.iter().map(|f| f / self.temperature).collect();
-        Ok(match likelihood.kind() {
-            TargetKind::Values => {
-                let mut p = RegressionPrediction::from_draws(&[outputs.to_vec()], width, likelihood);
+        let status = TemperatureStatus::Converged;
+        Ok(Self { temperature, status, targets: 0, nll_before: 0.0, nll_after: 0.0, iterations: 0 })
+    }
+
+    /// Whether held-out data gain more by it than chance gives: the likelihood ratio test of T = 1 at 5 %.
+    pub fn is_significant(&self) -> bool {
+        2.0 * self.targets as f64 * (self.nll_before - self.nll_after) > CHANCE
+    }
+
+    /// The prediction at this temperature. Uncertainty keeps the shares of its two parts.
+    pub fn apply(&self, mut prediction: Prediction) -> Result<Prediction> {
+        match &mut prediction {
+            Prediction::Values(p) => {
                 let factor = self.temperature * self.temperature;
-                p.aleatoric_variance.iter_mut().for_each(|variance| *variance *= factor);
-                Prediction::Values(p)
+                let variances = p.aleatoric_variance.iter_mut().chain(&mut p.epistemic_variance);
+                variances.for_each(|variance| *variance *= factor);
             }
-            TargetKind::Classes => {
-                Prediction::Classes(ClassPrediction::from_draws(&[scaled()], likelihood, width))
+            Prediction::Classes(p) => {
+                p.probabilities.chunks_exact_mut(p.classes).for_each(|row| self.temper(row));
+                let entropies = p.probabilities.chunks_exact(p.classes).map(entropy).collect();
+                rescale(&mut p.entropy, entropies, [&mut p.aleatoric, &mut p.epistemic]);
             }
-            TargetKind::Labels => Prediction::Labels(LabelPrediction::from_draws(&[scaled()], width)),
-            TargetKind::Counts => return Err(Error::Unsupported("counts have no temperature".into())),
-        })
+            Prediction::Labels(p) => {
+                let tempered = |yes: &mut f64| {
+                    let mut both = [1.0 - *yes, *yes];
+                    self.temper(&mut both);
+                    *yes = both[1];
+                    entropy(&both)
+                };
+                let entropies = p.probabilities.iter_mut().map(tempered).collect();
+                rescale(&mut p.entropy, entropies, [&mut p.aleatoric, &mut p.epistemic]);
+            }
+            Prediction::Counts(_) => return Err(Error::Unsupported("counts have no temperature".into())),
+        }
+        Ok(prediction)
+    }
+
+    /// p ← p^(1/T), normalised.
+    fn temper(&self, probabilities: &mut [f64]) {
+        let largest = probabilities.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let power = |p: &mut f64| {
+            *p = (*p / largest).powf(1.0 / self.temperature);
+            *p
+        };
+        let total: f64 = probabilities.iter_mut().map(power).sum();
+        probabilities.iter_mut().for_each(|p| *p /= total);
     }
 }
 
-/// One logit per class; those of a Bernoulli are 0 and f.
-fn logits(outputs: &[f64], likelihood: Likelihood, width: usize) -> Vec<Vec<f64>> {
-    let row = |f: &[f64]| if likelihood == Likelihood::Bernoulli { vec![0.0, f[0]] } else { f.to_vec() };
-    outputs.chunks_exact(width).map(row).collect()
+/// Puts new entropies in the place of old ones, their parts in proportion.
+fn rescale(old: &mut Vec<f64>, new: Vec<f64>, parts: [&mut Option<Vec<f64>>; 2]) {
+    for part in parts.into_iter().flatten() {
+        for ((part, old), new) in part.iter_mut().zip(&*old).zip(&new) {
+            *part = if *old > 0.0 { *part * new / old } else { 0.0 };
+        }
+    }
+    *old = new;
+}
+
+/// Logits of probabilities; none is so small that it has no logarithm.
+fn logarithms(probabilities: &[f64]) -> Vec<f64> {
+    probabilities.iter().map(|p| p.max(f64::MIN_POSITIVE).ln()).collect()
 }
 
 struct Classes<'a> {
@@ -188,6 +234,7 @@ impl Classes<'_> {
         let done = |beta: f64, status, iterations| Temperature {
             temperature: 1.0 / beta,
             status,
+            targets: self.labels.len(),
             nll_before,
             nll_after: self.at(beta)[0],
             iterations,

@@ -13,6 +13,8 @@ mod ways;
 
 use std::path::Path;
 
+use riemla::data::{Dataset, Targets};
+use riemla::objective::TargetKind;
 use riemla::score::Bootstrap;
 
 use super::error::{Result, WorkflowError};
@@ -21,9 +23,10 @@ use super::held_out::held_out_rows;
 use super::input::DataFiles;
 use super::members::{Posteriors, Weighting};
 use super::predictor::scales;
+use crate::method::MethodName;
 use crate::scores::{ScoreKind, Scorer, decoded_targets, kinds, proper};
 use crate::watch::Watch;
-use result::loss_to_map;
+use result::{advised, loss_to_map, temperature_note};
 use ways::{Source, Way, ways};
 
 pub use ood::OodResult;
@@ -38,7 +41,7 @@ pub struct EvaluateConfig {
     pub data: DataFiles,
     /// Data of another kind, that should be recognised as such.
     pub ood: Vec<DataFiles>,
-    /// Held-out rows for the temperature; those kept in the posterior if none.
+    /// Held-out rows for temperatures; those kept in the posterior if none.
     pub validation: Option<DataFiles>,
     /// Sets of draws; all there are if empty.
     pub sets: Vec<String>,
@@ -61,59 +64,91 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
     let others = others.collect::<Result<Vec<_>>>()?;
     let held_out = held_out_rows(saved, config.validation.as_ref(), &mut notes)?;
     let ways = ways(&posteriors, held_out.as_ref(), config, &mut notes)?;
-    let targets = decoded_targets(data.targets(), &scales(&saved.model));
-    let kind = saved.laplace.likelihood.kind();
-    let scorer = Scorer::default();
+    let judge = Judge {
+        scorer: Scorer::default(),
+        targets: decoded_targets(data.targets(), &scales(&saved.model)),
+        kind: saved.laplace.likelihood.kind(),
+        width: saved.model.network.input.len().max(1),
+        data: &data,
+        others: &others,
+        held_out: held_out.as_ref(),
+        config,
+        watch,
+    };
     let mut methods: Vec<MethodResult> = Vec::new();
-    for Way { name, method, source, summary } in &ways {
-        watch.begin(&format!("predicting with {name}"), 0);
-        let prediction = source.predict(data.inputs(), data.len())?;
-        watch.begin(&format!("scoring {name}"), 0);
-        let interval = |kind: &ScoreKind| scorer.interval(kind, &prediction, &targets, &config.bootstrap);
-        let scores = kinds(kind).iter().map(interval).collect::<riemla::Result<_>>()?;
-        let base = methods.first().map(|map| &map.prediction);
-        let gain = |map| scorer.difference(proper(kind), (&prediction, map), &targets, &config.bootstrap);
-        let gain = base.map(gain).transpose()?;
-        let mut ood = Vec::new();
-        for (files, inputs) in config.ood.iter().zip(&others) {
-            let name = files.data.display().to_string();
-            let rows = inputs.len() / saved.model.network.input.len().max(1);
-            ood.push(OodResult::new(name, &prediction, &source.predict(inputs, rows)?, &config.bootstrap)?);
-        }
-        let mut missing = Vec::new();
-        let of = (&prediction, &targets);
-        let selective = Selective::new(source, held_out.as_ref(), config.wanted, of, &mut missing)?;
-        notes.extend(missing.into_iter().map(|reason| format!("{name}: {reason}")));
-        let per_target = scorer.per_target(&prediction, &targets)?;
-        let (name, method, draws, summary) = (name.clone(), *method, source.draws(), summary.clone());
-        methods.push(MethodResult {
-            name,
-            method,
-            draws,
-            scores,
-            per_target,
-            gain,
-            prediction,
-            ood,
-            selective,
-            summary,
-        });
+    for way in &ways {
+        let found = judge.result(way, methods.first(), &mut notes)?;
+        methods.push(found);
     }
-    let drawn = methods.iter().filter(|method| method.summary.is_some());
-    notes.extend(drawn.filter_map(|method| loss_to_map(&method.name, proper(kind).name, method.gain?)));
-    let temperature = ways.iter().find_map(|way| way.source.temperature());
+    let name = proper(judge.kind).name;
+    notes.extend(methods.iter().filter_map(|method| temperature_note(method)));
+    notes.extend(advised(&methods).filter_map(|method| loss_to_map(&method.name, name, method.gain?)));
+    let map = methods.iter().find(|method| method.method == MethodName::MapTemperature);
+    let temperature = map.and_then(|method| method.temperature);
     Ok(Evaluation {
         posterior: directory.display().to_string(),
         data: config.data.data.display().to_string(),
         prior_precision: saved.prior_precision(),
         likelihood: saved.laplace.likelihood,
         model: saved.model.clone(),
-        targets,
+        targets: judge.targets,
         methods,
         temperature,
         bootstrap: config.bootstrap,
         notes,
     })
+}
+
+/// What every way to predict is judged by.
+struct Judge<'a> {
+    scorer: Scorer,
+    targets: Targets,
+    kind: TargetKind,
+    width: usize,
+    data: &'a Dataset,
+    others: &'a [Vec<f64>],
+    held_out: Option<&'a Dataset>,
+    config: &'a EvaluateConfig,
+    watch: &'a dyn Watch,
+}
+
+impl Judge<'_> {
+    fn result(&self, way: &Way, map: Option<&MethodResult>, notes: &mut Vec<String>) -> Result<MethodResult> {
+        let Self { scorer, targets, data, config, .. } = self;
+        let Way { name, method, source, summary } = way;
+        self.watch.begin(&format!("predicting with {name}"), 0);
+        let prediction = source.predict(data.inputs(), data.len())?;
+        self.watch.begin(&format!("scoring {name}"), 0);
+        let interval = |kind: &ScoreKind| scorer.interval(kind, &prediction, targets, &config.bootstrap);
+        let scores = kinds(self.kind).iter().map(interval).collect::<riemla::Result<_>>()?;
+        let pair = |map: &MethodResult| {
+            scorer.difference(proper(self.kind), (&prediction, &map.prediction), targets, &config.bootstrap)
+        };
+        let gain = map.map(pair).transpose()?;
+        let mut ood = Vec::new();
+        for (files, inputs) in config.ood.iter().zip(self.others) {
+            let name = files.data.display().to_string();
+            let strange = source.predict(inputs, inputs.len() / self.width)?;
+            ood.push(OodResult::new(name, &prediction, &strange, &config.bootstrap)?);
+        }
+        let mut missing = Vec::new();
+        let of = (&prediction, targets);
+        let selective = Selective::new(source, self.held_out, config.wanted, of, &mut missing)?;
+        notes.extend(missing.into_iter().map(|reason| format!("{name}: {reason}")));
+        Ok(MethodResult {
+            name: name.clone(),
+            method: *method,
+            draws: source.draws(),
+            temperature: source.temperature(),
+            scores,
+            per_target: scorer.per_target(&prediction, targets)?,
+            gain,
+            prediction,
+            ood,
+            selective,
+            summary: summary.clone(),
+        })
+    }
 }
 
 impl From<crate::plot::PlotError> for WorkflowError {

@@ -14,6 +14,7 @@ use super::selective::Selective;
 use crate::method::MethodName;
 use crate::report::aligned;
 use crate::scores::kinds;
+use crate::workflow::draws::AT_TEMPERATURE;
 use crate::workflow::predict::target_names;
 use crate::workflow::set_summary::SetSummary;
 
@@ -26,6 +27,8 @@ pub struct MethodResult {
     pub method: MethodName,
     /// Weights that predictions average over.
     pub draws: usize,
+    /// The temperature of its predictions; 1 if none.
+    pub temperature: Option<Temperature>,
     /// Scores in the order of [`kinds`].
     pub scores: Vec<Interval>,
     /// All scores of each of several targets, without intervals; empty for a single one.
@@ -40,6 +43,28 @@ pub struct MethodResult {
     pub selective: Selective,
     /// What was found out about its draws.
     pub summary: Option<SetSummary>,
+}
+
+/// Draws as new rows are predicted with: at a temperature, where held-out rows ask for one.
+pub(super) fn advised(methods: &[MethodResult]) -> impl Iterator<Item = &MethodResult> {
+    let tempered = |method: &MethodResult| {
+        let name = format!("{}{AT_TEMPERATURE}", method.name);
+        methods.iter().find(|other| other.temperature.is_some() && other.name == name)
+    };
+    let drawn = methods.iter().filter(|method| method.summary.is_some());
+    drawn.map(move |method| tempered(method).unwrap_or(method))
+}
+
+/// What a temperature is, and who uses it.
+pub(super) fn temperature_note(method: &MethodResult) -> Option<String> {
+    let Temperature { temperature, targets, nll_before, nll_after, .. } = method.temperature?;
+    (method.method != MethodName::MapTemperature).then(|| {
+        format!(
+            "{}: predictions at temperature {temperature:.3}, which {targets} held-out targets ask for (their log loss \
+             falls from {nll_before:.3} to {nll_after:.3}); `riemla predict` uses it unless --temperature 1 is given",
+            method.name
+        )
+    })
 }
 
 /// What a user of draws should know if they predict worse than the trained weights alone.
@@ -108,6 +133,7 @@ impl Evaluation {
             json!({
                 "method": method.name,
                 "draws": method.draws,
+                "temperature": method.temperature,
                 "scores": scores,
                 "per_target": per_target,
                 "gain_over_map": method.gain,

@@ -11,11 +11,11 @@ use riemla_files::encoding::Scale;
 use super::EvaluateConfig;
 use crate::method::MethodName;
 use crate::scores::constant;
-use crate::workflow::draws::{DrawnSet, assembled, closed_form, drawn, predictor, set_names};
+use crate::workflow::draws::{AT_TEMPERATURE, DrawnSet, assembled, closed_form, drawn, predictor, set_names};
 use crate::workflow::error::Result;
-use crate::workflow::held_out::at_temperature;
+use crate::workflow::held_out::{TemperatureChoice, temperature};
 use crate::workflow::members::{Posteriors, Together};
-use crate::workflow::predictor::{self, Predictor, decoded, scales};
+use crate::workflow::predictor::{Predictor, decoded, scales};
 use crate::workflow::sample::SAMPLES_DIRECTORY;
 use crate::workflow::set_summary::SetSummary;
 
@@ -45,10 +45,9 @@ impl Source {
     }
 
     pub(super) fn temperature(&self) -> Option<Temperature> {
-        let Self::Weights(Together { predictors, .. }) = self else { return None };
-        match predictors.as_slice() {
-            [Predictor { way: predictor::Way::Temperature(temperature), .. }] => Some(*temperature),
-            _ => None,
+        match self {
+            Self::Constant { .. } => None,
+            Self::Weights(together) => together.temperature,
         }
     }
 
@@ -62,23 +61,56 @@ impl Source {
     }
 }
 
-/// All ways to predict, the trained weights first. Where there are several members: those of the first without its
-/// draws, to compare with, and every way of all of them together, named `…-members`.
+/// What several members are called together, after the name of one.
+const MEMBERS: &str = "-members";
+
+impl Way {
+    /// The same at the temperature that held-out rows ask for: of averages only if they gain by it, as for new rows.
+    fn at_temperature(&self, held_out: Option<&Dataset>, notes: &mut Vec<String>) -> Result<Option<Self>> {
+        let Source::Weights(plain) = &self.source else { return Ok(None) };
+        let (tempered, method) = if self.method == MethodName::Map && !plain.is_average() {
+            let temperature = temperature(plain, held_out, notes)?;
+            (Together { temperature, ..plain.clone() }, MethodName::MapTemperature)
+        } else {
+            (TemperatureChoice::Auto.apply(plain.clone(), held_out)?, self.method)
+        };
+        let name = match self.name.strip_suffix(MEMBERS) {
+            Some(one) => format!("{one}{AT_TEMPERATURE}{MEMBERS}"),
+            None => format!("{}{AT_TEMPERATURE}", self.name),
+        };
+        let found = tempered.temperature.is_some();
+        Ok(found.then(|| Self { name, method, source: Source::Weights(tempered), summary: None }))
+    }
+}
+
+/// All ways to predict, each with its own at a temperature behind it, the trained weights first.
 pub(super) fn ways(
     posteriors: &Posteriors,
     held_out: Option<&Dataset>,
     config: &EvaluateConfig,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Way>> {
+    let mut all = Vec::new();
+    for way in plain_ways(posteriors, config, notes)? {
+        let tempered = way.at_temperature(held_out, notes)?;
+        all.push(way);
+        all.extend(tempered);
+    }
+    Ok(all)
+}
+
+/// All ways to predict. Where there are several members: those of the first without its
+/// draws, to compare with, and every way of all of them together, named `…-members`.
+fn plain_ways(posteriors: &Posteriors, config: &EvaluateConfig, notes: &mut Vec<String>) -> Result<Vec<Way>> {
     let [(directory, saved), others @ ..] = posteriors.members.as_slice() else { return Ok(Vec::new()) };
-    let mut first = ways_of(directory, saved, held_out, config, notes)?;
+    let mut first = ways_of(directory, saved, config, notes)?;
     if others.is_empty() {
         return Ok(first);
     }
     let mut members = Vec::new();
     for (directory, saved) in others {
         // What there is to say about the rows was said for the first.
-        members.push(ways_of(directory, saved, held_out, config, &mut Vec::new())?);
+        members.push(ways_of(directory, saved, config, &mut Vec::new())?);
     }
     let mut all = Vec::new();
     for way in &first {
@@ -101,15 +133,16 @@ pub(super) fn ways(
             let warnings = member.summary.iter().flat_map(|summary| &summary.warnings);
             notes.extend(warnings.map(|warning| format!("{} of member {}: {warning}", way.name, k + 1)));
         }
-        let together = Together { predictors: predictors.concat(), weights: posteriors.weights.clone() };
+        let (predictors, weights) = (predictors.concat(), posteriors.weights.clone());
+        let together = Together { predictors, weights, temperature: None };
         all.push(Way {
-            name: format!("{}-members", way.name),
+            name: format!("{}{MEMBERS}", way.name),
             method: way.method,
             source: Source::Weights(together),
             summary: None,
         });
     }
-    let alone = [MethodName::Map, MethodName::Constant, MethodName::MapTemperature];
+    let alone = [MethodName::Map, MethodName::Constant];
     first.retain(|way| alone.contains(&way.method));
     first.extend(all);
     Ok(first)
@@ -119,7 +152,6 @@ pub(super) fn ways(
 fn ways_of(
     directory: &Path,
     saved: &SavedPosterior,
-    held_out: Option<&Dataset>,
     config: &EvaluateConfig,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Way>> {
@@ -151,9 +183,6 @@ fn ways_of(
         };
         let method = MethodName::Constant;
         all.push(Way { name: method.name().into(), method, source, summary: None });
-    }
-    if let Some(at_temperature) = at_temperature(map, held_out, notes)? {
-        all.push(named(MethodName::MapTemperature, at_temperature)?);
     }
     let cheap = [MethodName::La.name(), MethodName::LinLa.name()];
     let done = |name: &str| all.iter().any(|way| way.name == name) || cheap.contains(&name);

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use riemla::Control;
 use riemla::data::Dataset;
-use riemla::nn::Network;
 use riemla::posterior::{
-    BatchSize, Calibration, Draw, JUDGES, NetworkOutputs, Outputs as _, PolishFound, Posterior,
-    PosteriorConfig, SampleSet, SearchStatus, Strength, Verdict,
+    BatchSize, Calibration, Draw, JUDGES, PolishFound, Posterior, PosteriorConfig, SampleSet, SearchStatus,
+    Strength, Verdict,
 };
 use riemla_files::ours::{POLISH_FILE, STRENGTH_FILE};
 use riemla_files::{RunConfig, SavedPosterior, Shard, TrainingData};
@@ -20,6 +19,7 @@ use crate::strength::{FoundStrength, LastWord, SettleControl, Settled, keep, kep
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::held_out::too_few;
+use crate::workflow::predictor::Predictor;
 use crate::workflow::sample::{SampleConfig, loss_of};
 
 /// A posterior of the library, before its draws.
@@ -178,10 +178,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
 
 /// A strength is chosen by as many rows as a temperature, for the same reason.
 fn check_held_out(saved: &SavedPosterior, rows: &Dataset) -> Result<()> {
-    let network = Network::new(&saved.model.network)?;
-    let model = NetworkOutputs::new(Arc::new(network), saved.laplace.likelihood)?;
-    let outputs = model.evaluate(&[saved.laplace.gaussian.theta()], rows.inputs())?.swap_remove(0);
-    match too_few(&outputs, saved.laplace.likelihood, rows) {
+    let prediction = Predictor::map(&saved.model)?.predict(rows.inputs())?;
+    match too_few(&prediction, rows) {
         None => Ok(()),
         Some(reason) => Err(WorkflowError::unfit(format!(
             "--strength held-out would depend on chance: {reason}; hold out more rows in training \
