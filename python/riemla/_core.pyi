@@ -14,7 +14,9 @@ __all__ = [
     "Fitted",
     "Function",
     "Network",
+    "at_temperature",
     "count_intervals",
+    "fit_temperature",
     "read_model",
     "predict_outputs",
     "provoke_defect",
@@ -136,6 +138,10 @@ def predict_outputs(outputs: _Floats, sigma_noise: float | None) -> dict[str, An
 def provoke_defect(elsewhere: bool) -> None: ...
 def read_model(directory: _Path) -> tuple[str, _Floats, str, str]: ...
 def run_config(method: str, metric: str | None) -> str: ...
+def at_temperature(found: dict[str, Any], temperature: float) -> dict[str, Any]: ...
+def fit_temperature(
+    found: dict[str, Any], labels: list[int] | None, values: _Floats | None
+) -> tuple[float, bool]: ...
 def count_intervals(rates: _Floats, variances: _Floats, level: float) -> tuple[_Floats, _Floats]: ...
 def train(
     network: str,

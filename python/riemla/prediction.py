@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import Floats
+from .network import targets_of
 
 __all__ = ["Prediction"]
 
@@ -58,6 +59,43 @@ class Prediction:
             return _core.count_intervals(self.mean, self.epistemic, level)
         width = NormalDist().inv_cdf(0.5 + level / 2) * self.std
         return self.mean - width, self.mean + width
+
+    def fit_temperature(self, y: Any, *, only_if_sure: bool = True) -> float:
+        """The temperature that makes these predictions as sure as the targets ``y`` say.
+
+        Fit it to rows that played no part in training, and predict new rows ``at_temperature``. The average over draws is
+        scaled, not every draw: probabilities become p^(1/T), normalised; standard deviations are multiplied by T.
+
+        Parameters
+        ----------
+        y : array-like
+            Class labels 0, 1, …, or labels or numbers in the shape of ``probabilities`` or ``mean``.
+        only_if_sure : bool, default=True
+            1.0 unless ``y`` gains more than one parameter gains by chance (likelihood ratio test at 5 %). Few rows are better
+            left alone: have at least 50, some of them misclassified.
+
+        Returns
+        -------
+        float
+            Below 1 where predictions are not sure enough, above 1 where they are too sure.
+        """
+        kind = "classification" if self.total.ndim == 1 else "values"
+        shape = self.total.shape if self.probabilities is None else self.probabilities.shape
+        found = _core.fit_temperature(self._arrays(), *targets_of(y, kind, shape[1], shape[0]))
+        temperature, significant = found
+        return temperature if significant or not only_if_sure else 1.0
+
+    def at_temperature(self, temperature: float) -> Prediction:
+        """The same prediction, surer (``temperature`` below 1) or less sure (above); see :meth:`fit_temperature`.
+
+        The two parts of the uncertainty keep their shares.
+        """
+        return Prediction(_core.at_temperature(self._arrays(), float(temperature)))
+
+    def _arrays(self) -> dict[str, Any]:
+        names = ("probabilities", "mean", "total", "aleatoric", "epistemic")
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return {**arrays, "counts": self._counts}
 
     def __repr__(self) -> str:
         if self.probabilities is not None:

@@ -120,6 +120,46 @@ fn predictions_in_closed_form_and_at_a_temperature() {
     assert!(table.contains("lin-la-probit") && table.contains("constant"), "{table}");
 }
 
+/// Held-out rows that the average over draws should be less sure about than it is.
+#[test]
+fn averages_are_as_sure_as_held_out_rows_say() {
+    let scratch = noisy();
+    let rows: String = (0..120)
+        .map(|i| {
+            format!("{},{},{}\n", 0.1 * f64::from(i % 20) - 0.5, 1.0, ["north", "south"][i as usize % 2])
+        })
+        .collect();
+    scratch.write("hard.csv", format!("x,y,kind\n{rows}"));
+    let probabilities = |options: &str| {
+        let command = format!("predict posterior -m la --data test.csv --validation hard.csv {options}");
+        let (head, rows) = columns(&scratch.ok(&command));
+        numbers(&head, &rows, "p_north")
+    };
+    let json: serde_json::Value = serde_json::from_str(
+        &scratch.ok("evaluate posterior --data test.csv --validation hard.csv --resamples 20 --json"),
+    )
+    .expect("JSON");
+    let methods = json["methods"].as_array().expect("methods");
+    let tempered = methods.iter().find(|method| method["method"] == "la-temperature").expect("it is needed");
+    let temperature = tempered["temperature"]["temperature"].as_f64().expect("a number");
+    assert!(temperature > 1.5, "{temperature}");
+    assert!(json["notes"].to_string().contains("la-temperature: predictions at temperature"));
+    let [plain, by_default, named] =
+        ["--temperature 1", "", &format!("--temperature {temperature}")].map(probabilities);
+    let logit = |p: f64| (p / (1.0 - p)).ln();
+    for ((p, q), same) in plain.iter().zip(&by_default).zip(&named) {
+        assert!((logit(*q) - logit(*p) / temperature).abs() < 1e-3 * logit(*p).abs() + 1e-6, "{p} {q}");
+        assert!((q - same).abs() < 1e-6, "{q} {same}");
+    }
+    // Rows that promise something have chosen nothing.
+    assert_eq!(probabilities("--conformal 0.9"), plain);
+    let refused = scratch.run("predict posterior -m la --data test.csv --temperature 0");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("above 0, or auto"));
+    // The trained weights alone stay as they are.
+    let map = |options: &str| scratch.ok(&format!("predict posterior -m map --data test.csv {options}"));
+    assert_eq!(map("--validation hard.csv"), map("--temperature 1"));
+}
+
 #[test]
 fn the_report_says_what_is_known_about_draws() {
     let scratch = noisy();

@@ -25,7 +25,7 @@ mod _core {
     #[pymodule_export]
     use super::network::{Network, read_model};
     #[pymodule_export]
-    use super::prediction::{count_intervals, predict_outputs};
+    use super::prediction::{at_temperature, count_intervals, fit_temperature, predict_outputs};
     #[pymodule_export]
     use super::run::provoke_defect;
     #[pymodule_export]

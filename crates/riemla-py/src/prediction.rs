@@ -5,12 +5,15 @@ use std::borrow::Cow;
 use numpy::{PyArrayDyn, PyUntypedArrayMethods as _};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use riemla::data::Targets;
 use riemla::objective::Likelihood;
-use riemla::predict::{Prediction, RegressionPrediction};
+use riemla::predict::{ClassPrediction, LabelPrediction, Prediction, RegressionPrediction, Temperature};
 use riemla::score::count_interval;
 
 use crate::arrays::{Numbers, contiguous, flat, row_major, shape_error, shaped};
+use crate::errors;
 use crate::run::{Caller, run};
+use crate::training::class_labels;
 
 /// Rows of weights, without a copy where the array allows it.
 pub struct Weights<'a> {
@@ -71,6 +74,72 @@ fn values(py: Python<'_>, result: &Bound<'_, PyDict>, p: RegressionPrediction) -
     result.set_item("epistemic", shaped(py, p.epistemic_variance, &shape)?)
 }
 
+/// The prediction behind such a dictionary.
+fn prediction_of(found: &Bound<'_, PyDict>) -> PyResult<Prediction> {
+    let array = |name: &str| -> PyResult<Option<(Vec<f64>, Vec<usize>)>> {
+        let Some(values) = found.get_item(name)?.filter(|values| !values.is_none()) else { return Ok(None) };
+        let values: Numbers<'_> = values.extract().map_err(PyErr::from)?;
+        Ok(Some((row_major(&values), values.shape().to_vec())))
+    };
+    let needed =
+        |name: &str| array(name)?.ok_or_else(|| errors::defect(&format!("no {name} in a prediction")));
+    let (entropy, of_rows) = needed("total")?;
+    let [aleatoric, epistemic] =
+        [array("aleatoric")?, array("epistemic")?].map(|part| part.map(|(part, _)| part));
+    let Some((probabilities, shape)) = array("probabilities")? else {
+        let (mean, shape) = needed("mean")?;
+        let [aleatoric_variance, epistemic_variance] = [aleatoric, epistemic].map(Option::unwrap_or_default);
+        let outputs = shape.last().copied().unwrap_or(1);
+        let values = RegressionPrediction { outputs, mean, aleatoric_variance, epistemic_variance };
+        let counts = found.get_item("counts")?.is_some_and(|counts| counts.is_truthy().unwrap_or(false));
+        return Ok(if counts { Prediction::Counts(values) } else { Prediction::Values(values) });
+    };
+    let width = shape.last().copied().unwrap_or(1);
+    Ok(match of_rows.len() {
+        1 => {
+            let classes = width;
+            Prediction::Classes(ClassPrediction { classes, probabilities, entropy, aleatoric, epistemic })
+        }
+        _ => {
+            let labels = width;
+            Prediction::Labels(LabelPrediction { labels, probabilities, entropy, aleatoric, epistemic })
+        }
+    })
+}
+
+/// The temperature of a prediction that targets ask for, and whether they gain by it more than chance gives.
+#[pyfunction]
+#[pyo3(signature = (found, labels, values))]
+pub fn fit_temperature(
+    found: &Bound<'_, PyDict>,
+    labels: Option<Vec<i64>>,
+    values: Option<Numbers<'_>>,
+) -> PyResult<(f64, bool)> {
+    let prediction = prediction_of(found)?;
+    let targets = match (labels, values) {
+        (Some(labels), _) => Targets::Classes(class_labels(&labels)?),
+        (None, Some(values)) => {
+            let outputs = values.shape().get(1).copied().unwrap_or(1);
+            Targets::Values { values: row_major(&values), outputs }
+        }
+        (None, None) => return Err(errors::defect("no targets")),
+    };
+    let fitted = riemla::predict::fit_temperature(&prediction, &targets).map_err(errors::library)?;
+    Ok((fitted.temperature, fitted.is_significant()))
+}
+
+/// The prediction at a temperature.
+#[pyfunction]
+#[pyo3(signature = (found, temperature))]
+pub fn at_temperature<'py>(
+    py: Python<'py>,
+    found: &Bound<'py, PyDict>,
+    temperature: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let temperature = Temperature::given(temperature).map_err(errors::library)?;
+    dictionary(py, temperature.apply(prediction_of(found)?).map_err(errors::library)?)
+}
+
 /// Central intervals of counts whose rates have these means and variances.
 #[pyfunction]
 #[pyo3(signature = (rates, variances, level))]
@@ -115,7 +184,7 @@ pub fn predict_outputs<'py>(
     let all = row_major(&outputs);
     let per_draw: Vec<Vec<f64>> = all.chunks_exact(rows * width).map(<[f64]>::to_vec).collect();
     let found = run(py, &Caller::default(), |_, _| {
-        Prediction::from_outputs(&per_draw, width, likelihood).map_err(crate::errors::library)
+        Prediction::from_outputs(&per_draw, width, likelihood).map_err(errors::library)
     })?;
     dictionary(py, found)
 }

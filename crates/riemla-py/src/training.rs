@@ -75,6 +75,16 @@ pub fn train<'py>(
     Ok(result)
 }
 
+/// Labels that count from 0.
+pub fn class_labels(labels: &[i64]) -> PyResult<Vec<usize>> {
+    let class = |(row, label): (usize, &i64)| {
+        usize::try_from(*label).map_err(|_| {
+            PyValueError::new_err(format!("label {label} of row {row} is negative: labels count from 0"))
+        })
+    };
+    labels.iter().enumerate().map(class).collect()
+}
+
 /// Rows with class labels, or with real targets (rows × outputs), and with weights if they do not all count once.
 pub fn dataset(
     inputs: &Numbers<'_>,
@@ -84,17 +94,7 @@ pub fn dataset(
 ) -> PyResult<Dataset> {
     let (x, features) = matrix("inputs", inputs)?;
     let data = match (labels, values) {
-        (Some(labels), None) => {
-            let class = |(row, label): (usize, &i64)| {
-                usize::try_from(*label).map_err(|_| {
-                    PyValueError::new_err(format!(
-                        "label {label} of row {row} is negative: labels count from 0"
-                    ))
-                })
-            };
-            let labels = labels.iter().enumerate().map(class).collect::<PyResult<_>>()?;
-            Dataset::classification(x, features, labels)
-        }
+        (Some(labels), None) => Dataset::classification(x, features, class_labels(&labels)?),
         (None, Some(values)) => {
             let (y, outputs) = matrix("targets", &values)?;
             if values.shape()[0] != inputs.shape()[0] {
