@@ -2,6 +2,7 @@
 
 use super::convert::Tables;
 use super::generate::Generated;
+use super::{DataError, Result};
 
 /// What a data set holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -407,6 +408,8 @@ const fn generated(name: &'static str, about: &'static str, content: Generated) 
 }
 
 /// The data set of a name.
-pub fn find(name: &str) -> Option<&'static DataSet> {
-    ALL.iter().find(|set| set.name == name)
+pub fn find(name: &str) -> Result<&'static DataSet> {
+    let known = || ALL.iter().map(|set| set.name).collect::<Vec<_>>().join(", ");
+    let unknown = || DataError::Unfit(format!("unknown data set {name}; the data sets are {}", known()));
+    ALL.iter().find(|set| set.name == name).ok_or_else(unknown)
 }

@@ -16,7 +16,7 @@ use riemla_files::{Digest, Existing, Model, TrainingRecord, Turn};
 use serde::{Deserialize, Serialize};
 
 use super::config::{NetworkChoice, Optimizer, Problem, Split, Training};
-use super::layout::{read_json, slug, write_json};
+use super::layout::{REMEDY, read_json, slug, write_json};
 use super::rows::{Rows, values};
 use super::{ExperimentError, PriorName, Result};
 use riemla_workflow::watch::Watch;
@@ -104,9 +104,9 @@ pub fn fit(
             return Err(ExperimentError::Changed { file: key_file, what });
         }
         let model = Model::read(&directory)?;
-        let training = model.training.ok_or_else(|| ExperimentError::Damaged {
-            file: directory.clone(),
-            message: "it does not say how it was trained".into(),
+        let training = model.training.ok_or_else(|| {
+            let file = directory.display();
+            ExperimentError::Unfit(format!("{file}: it does not say how it was trained; {REMEDY}"))
         })?;
         let loss = if prior.comes_with_weights() {
             let prior = Prior::new(&model.prior_precision, loss(problem, rows)?.network())?;
@@ -150,7 +150,10 @@ fn train_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Re
         return Err(ExperimentError::Interrupted);
     }
     if report.status == TrainStatus::NonFinite {
-        return Err(ExperimentError::Diverged { problem: problem.name.clone(), seed });
+        return Err(ExperimentError::Unfit(format!(
+            "training {} (seed {seed}) diverged; lower its learning_rate",
+            problem.name
+        )));
     }
     let method = format!("{:?}", problem.training.optimizer).to_lowercase();
     Ok(recorded(loss, theta, rows, (seed, method), &report))
