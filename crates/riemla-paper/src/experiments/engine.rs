@@ -257,7 +257,7 @@ impl Run<'_> {
                 let Some((_, reason)) = drawn.failed.first() else {
                     return Err(ExperimentError::Interrupted);
                 };
-                return Err(ExperimentError::NoDraw { what: key.label(), reason: reason.clone() });
+                return Err(ExperimentError::no_draw(&key, reason));
             }
         };
         let summary = DrawSummary::new(&drawn, verdict.virial_ratio.filter(|ratio| ratio.is_finite()));

@@ -7,7 +7,7 @@ use riemla::posterior::{PolishReport, virial_ratio};
 use riemla_files::samples::read_samples;
 use serde::{Deserialize, Serialize};
 
-use super::super::bench::{Bench, Verdict};
+use super::super::bench::{Bench, Source, Verdict};
 use super::super::cell::{Drawn, Wanted};
 use super::super::record::{CellKey, MadeFrom, ModelSummary, Score};
 use super::super::{ExperimentError, MethodName, Result};
@@ -114,7 +114,7 @@ impl<'a> Against<'a> {
     }
 }
 
-impl Bench for Against<'_> {
+impl Source for Against<'_> {
     fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
         match key.method {
             MethodName::Nuts | MethodName::Mclmc => {
@@ -124,11 +124,21 @@ impl Bench for Against<'_> {
         }
     }
 
+    fn model(&self) -> Option<ModelSummary> {
+        self.target.model()
+    }
+
+    fn made_from(&self) -> &MadeFrom {
+        self.target.made_from()
+    }
+}
+
+impl Bench for Against<'_> {
     fn judge(&self, key: &CellKey, drawn: &Drawn) -> Result<Verdict> {
         let thetas: Vec<&[f64]> = drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect();
         if thetas.len() < 2 {
             let reason = format!("{} draws failed, and one has no spread", drawn.failed.len());
-            return Err(ExperimentError::NoDraw { what: key.label(), reason });
+            return Err(ExperimentError::no_draw(key, &reason));
         }
         let (center, linearized) = (self.target.center(), key.method.is_linearized());
         let objective = self.target.objective(linearized)?;
@@ -165,13 +175,5 @@ impl Bench for Against<'_> {
             virial_ratio: Some(virial_ratio(&*objective, center, &thetas)),
             truth: Some(numbers),
         })
-    }
-
-    fn model(&self) -> Option<ModelSummary> {
-        self.target.model()
-    }
-
-    fn made_from(&self) -> &MadeFrom {
-        self.target.made_from()
     }
 }
