@@ -11,8 +11,8 @@ use riemla_files::samples::{SAMPLES_FILE, read_samples};
 use super::super::config::{Figure, Problem};
 use super::super::fit::{self, Fit};
 use super::super::layout::set_directory;
-use super::super::record::CellKey;
 use super::super::rows::{Rows, data_of, rows};
+use super::super::subject::Subject;
 use super::super::{Experiment, MethodName, PriorName, Records, Result, Setting};
 use super::{bands, logistic, maps};
 use crate::datasets::DataDirs;
@@ -46,8 +46,8 @@ pub struct Drawn {
     pub laplace: Arc<Laplace>,
     /// The prior.
     pub prior: PriorName,
-    /// Draws by setting and method, in the order of tables.
-    pub sets: Vec<(Setting, MethodName, Vec<Vec<f64>>)>,
+    /// Names, methods and draws of sets, in the order of tables.
+    pub sets: Vec<(String, MethodName, Vec<Vec<f64>>)>,
 }
 
 impl Drawn {
@@ -56,11 +56,6 @@ impl Drawn {
         let thetas = thetas.iter().take(DRAWS).cloned().collect();
         let predictor = self.fit.predictor(&self.laplace, method.is_linearized(), thetas)?;
         Ok(predictor.predict(inputs)?)
-    }
-
-    /// The name of a set, for titles.
-    pub fn title(setting: Setting, method: MethodName) -> String {
-        if setting == Setting::ANY { method.name().into() } else { format!("{}, {setting}", method.name()) }
     }
 }
 
@@ -114,18 +109,13 @@ fn load(
     settings.dedup();
     for setting in settings {
         for method in experiment.methods.iter().map(|entry| entry.method) {
-            let key = CellKey {
-                experiment: experiment.name.clone(),
-                problem: problem.name.clone(),
-                seed: SEED,
-                prior,
-                setting,
-                method,
-            };
+            let key = Subject::Problem(problem).key(experiment, (SEED, prior), (setting, method));
             let set = set_directory(saved.out, &key);
             if saved.records.get(&key).is_some() && set.join(SAMPLES_FILE).is_file() {
                 let draws = read_samples(&set)?.draws;
-                sets.push((setting, method, draws.into_iter().map(|draw| draw.theta).collect()));
+                let name =
+                    if setting == Setting::ANY { method.to_string() } else { format!("{method}, {setting}") };
+                sets.push((name, method, draws.into_iter().map(|draw| draw.theta).collect()));
             }
         }
     }

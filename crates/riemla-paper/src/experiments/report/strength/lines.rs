@@ -1,8 +1,9 @@
 //! The numbers of a study: one line per problem, prior, method and setting.
 
-use super::super::super::{MethodName, PriorName, ResultRow, RunRecord, Setting};
+use super::super::super::{Experiment, MethodName, PriorName, ResultRow, RunRecord, Setting};
 use super::super::numbers::Number;
-use super::super::unique;
+use super::super::{records_of, unique};
+use crate::experiments::results::mean;
 
 /// A posterior, whatever its setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,9 +45,9 @@ pub struct Line {
 }
 
 /// The lines of an experiment, in the order of its results.
-pub fn lines(experiment: &str, rows: &[ResultRow], records: &[RunRecord]) -> Vec<Line> {
-    let records: Vec<&RunRecord> = records.iter().filter(|r| r.key.experiment == experiment).collect();
-    let of_study = rows.iter().filter(|row| row.experiment == experiment);
+pub fn lines(experiment: &Experiment, rows: &[ResultRow], records: &[RunRecord]) -> Vec<Line> {
+    let records: Vec<&RunRecord> = records_of(experiment, records).collect();
+    let of_study = rows.iter().filter(|row| row.experiment == experiment.name);
     of_study
         .filter(|row| matches!(row.score.as_str(), "nll" | "nlpd"))
         .map(|row| line(row, &records))
@@ -70,11 +71,11 @@ fn line(row: &ResultRow, records: &[&RunRecord]) -> Line {
     Line {
         place,
         setting: row.setting,
-        nll: Number { mean: row.mean, error: row.standard_error },
+        nll: row.into(),
         strength: row.draws.strength,
         virial: row.draws.virial_ratio,
         gradients: row.draws.gradients_per_sample,
-        search: (!costs.is_empty()).then(|| costs.iter().sum::<f64>() / costs.len() as f64),
+        search: mean(costs),
         converged,
     }
 }

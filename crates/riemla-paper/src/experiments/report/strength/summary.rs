@@ -3,7 +3,7 @@
 use super::super::super::Setting;
 use super::super::numbers::{Number, shown};
 use super::lines::{Line, Place, find, places, settings};
-use crate::experiments::results::mean_and_error;
+use crate::experiments::results::{mean, mean_and_error};
 use riemla_workflow::report::{Table, decimals};
 
 /// What a setting is like over all places that have every setting.
@@ -48,7 +48,6 @@ pub fn verdicts(lines: &[Line], places: &[Place]) -> Vec<Verdict> {
             others.contains(&setting)
                 && line.nll.mean <= lowest(lines, &line.place, |other| others.contains(&other))
         };
-        let mean = |values: Vec<f64>| (!values.is_empty()).then(|| mean_and_error(&values).0);
         let virials = here.iter().filter_map(|line| line.virial).map(|ratio| ratio.ln().abs());
         let gradients = here.iter().filter_map(|line| line.gradients).map(f64::ln);
         Verdict {
@@ -56,9 +55,9 @@ pub fn verdicts(lines: &[Line], places: &[Place]) -> Vec<Verdict> {
             wins: here.iter().filter(won).count(),
             excess: mean_and_error(&excess),
             worst: excess.iter().copied().fold(0.0, f64::max),
-            virial: mean(virials.collect()).unwrap_or(f64::NAN),
-            gradients: mean(gradients.collect()).map_or(f64::NAN, f64::exp),
-            search: mean(here.iter().filter_map(|line| line.search).collect()),
+            virial: mean(virials).unwrap_or(f64::NAN),
+            gradients: mean(gradients).map_or(f64::NAN, f64::exp),
+            search: mean(here.iter().filter_map(|line| line.search)),
             converged: here.iter().fold((0, 0), |(a, b), l| (a + l.converged.0, b + l.converged.1)),
         }
     };
