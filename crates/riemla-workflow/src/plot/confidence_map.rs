@@ -128,16 +128,17 @@ impl ConfidenceMap {
             self.grids[k].values()[n] - rivals.map(|(_, g)| g.values()[n]).fold(f64::NEG_INFINITY, f64::max)
         };
         // The last class's boundary is made of the others' boundaries.
-        (0..self.grids.len() - 1)
-            .map(|k| {
-                self.grids[k].with_values((0..self.grids[k].values().len()).map(|n| lead(k, n)).collect())
-            })
-            .collect()
+        (0..self.grids.len() - 1).map(|k| self.of_nodes(|n| lead(k, n))).collect()
     }
 
     fn largest(&self) -> Grid {
         let largest = |n: usize| self.grids.iter().map(|g| g.values()[n]).fold(f64::NAN, f64::max);
-        self.grids[0].with_values((0..self.grids[0].values().len()).map(largest).collect())
+        self.of_nodes(largest)
+    }
+
+    /// A number per node.
+    fn of_nodes(&self, number: impl Fn(usize) -> f64) -> Grid {
+        self.grids[0].with_values((0..self.grids[0].values().len()).map(number).collect())
     }
 
     fn draw_heat(&self, svg: &mut Svg, panel: &Panel) {
@@ -147,14 +148,8 @@ impl ConfidenceMap {
         let Some(image) = data_address(nx, &beliefs, self.classes()) else { return };
         // Pixel centres lie on the nodes, so the image reaches half a cell beyond the range.
         let (dx, dy) = (panel.width / (nx - 1) as f64, panel.height / (ny - 1) as f64);
-        svg.element("image")
-            .num("x", panel.left - dx / 2.0)
-            .num("y", panel.top - dy / 2.0)
-            .num("width", panel.width + dx)
-            .num("height", panel.height + dy)
-            .attr("preserveAspectRatio", "none")
-            .attr("href", &image)
-            .end();
+        let (left, top) = (panel.left - dx / 2.0, panel.top - dy / 2.0);
+        svg.image(left, top, panel.width + dx, panel.height + dy, &image);
     }
 
     fn draw_contours(&self, svg: &mut Svg, panel: &Panel) {
@@ -229,6 +224,6 @@ fn draw_lines(svg: &mut Svg, panel: &Panel, grid: &Grid, level: f64, class: &str
     };
     let data: String = contour(grid, level).into_iter().map(line).collect();
     if !data.is_empty() {
-        svg.element("path").attr("class", class).attr("d", &data).titled(tooltip);
+        svg.path(&data, class).titled(tooltip);
     }
 }
