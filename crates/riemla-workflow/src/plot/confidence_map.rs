@@ -72,12 +72,6 @@ impl ConfidenceMap {
         self
     }
 
-    /// Data points (x, y, class), drawn on top.
-    pub fn data(mut self, points: Vec<(f64, f64, usize)>) -> Self {
-        self.data = points;
-        self
-    }
-
     /// More contour lines, of the probability of class 1 (or of the largest probability).
     pub fn contours(mut self, levels: &[f64]) -> Self {
         self.levels = levels.to_vec();
@@ -91,16 +85,13 @@ impl ConfidenceMap {
         self
     }
 
-    /// Names the classes of the data points above the map.
-    pub fn legend(mut self, show: bool) -> Self {
-        self.legend = show;
-        self
-    }
-
-    /// Another size than 320 × 330.
-    pub fn size(mut self, size: Size) -> Self {
-        self.size = size;
-        self
+    builder! {
+        /// Data points (x, y, class), drawn on top.
+        data: Vec<(f64, f64, usize)>;
+        /// Names the classes of the data points above the map.
+        legend: bool;
+        /// Another size than 320 × 330.
+        size: Size;
     }
 
     fn classes(&self) -> usize {
