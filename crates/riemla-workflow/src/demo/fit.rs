@@ -7,6 +7,7 @@ use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{NetworkLoss, Prior};
+use riemla::train::TrainReport;
 use riemla_files::{Task, TrainingData};
 
 use super::data::DemoData;
@@ -48,7 +49,9 @@ impl Model {
             gradient_norm: laplace.gradient_norm,
             prior_trials: cost.trials,
         };
-        Ok(Self { network, laplace, loss, training: TrainingSummary::new(cost.gradients, &report), summary })
+        let TrainReport { value, gradient_norm, status, .. } = report;
+        let training = TrainingSummary { loss: value, gradient_norm, evaluations: cost.gradients, status };
+        Ok(Self { network, laplace, loss, training, summary })
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use riemla::data::Targets;
 use riemla::geometry::Counters;
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
-use riemla::posterior::{Method, NetworkOutputs, Posterior, PosteriorConfig, virial_ratio};
+use riemla::posterior::{Draw, Method, NetworkOutputs, Posterior, PosteriorConfig, virial_ratio};
 use riemla::predict::Prediction;
 use riemla::{Error, Result};
 
@@ -25,12 +25,8 @@ pub(super) const MAP_DRAWS: usize = 200;
 /// Confidences in ten bins.
 const SCORER: Scorer = Scorer { bins: 10 };
 
-pub(super) enum Outcome {
-    /// At least one draw, and the seconds that drawing took.
-    Drawn(Box<MethodResult>, f64),
-    /// No draw, and why.
-    Nothing(String),
-}
+/// At least one draw, and the seconds that drawing took; or why there is none.
+pub(super) type Outcome = std::result::Result<(MethodResult, f64), String>;
 
 pub(super) fn run(
     model: &Model,
@@ -50,17 +46,17 @@ pub(super) fn run(
     let begun = Instant::now();
     let kept = match draw_model(posterior, None, &settings, stop, &Steps(watch)) {
         Err(WorkflowError::Interrupted) => {
-            return Ok(Outcome::Nothing("interrupted before its first draw".into()));
+            return Ok(Err("interrupted before its first draw".into()));
         }
         kept => kept?,
     };
     let seconds = begun.elapsed().as_secs_f64();
     if kept.draws.is_empty() {
         let reason = kept.failed.first().map_or("interrupted before its first draw", |(_, reason)| reason);
-        return Ok(Outcome::Nothing(reason.into()));
+        return Ok(Err(reason.into()));
     }
     watch.begin(&format!("predicting with {method}"), 0);
-    Ok(Outcome::Drawn(Box::new(assess(model, data, config, method, &kept)?), seconds))
+    Ok(Ok((assess(model, data, config, method, &kept)?, seconds)))
 }
 
 /// The trained weights are one point: more draws would repeat it.
@@ -84,6 +80,11 @@ fn assess(
     };
     let objective = objective(model, method)?;
     let uncertain = method != Method::Map;
+    let record = |draw: &Draw| DrawRecord {
+        index: draw.index,
+        loss: objective.value(&draw.theta),
+        geodesic: draw.geodesic,
+    };
     Ok(MethodResult {
         method,
         requested: requested(method, config),
@@ -93,8 +94,8 @@ fn assess(
         strength: kept.made.strength,
         virial_ratio: uncertain.then(|| virial_ratio(&*objective, model.laplace.gaussian.theta(), &thetas)),
         counters: method.is_riemannian().then(|| counters(kept)),
-        failed: kept.failed.iter().map(FailedDraw::new).collect(),
-        records: kept.draws.iter().map(|draw| DrawRecord::new(draw, &*objective)).collect(),
+        failed: kept.failed.iter().cloned().map(|(index, reason)| FailedDraw { index, reason }).collect(),
+        records: kept.draws.iter().map(record).collect(),
         map: Map {
             probability: nodes.probabilities.chunks_exact(nodes.classes).map(|p| p[1]).collect(),
             epistemic: nodes.epistemic.unwrap_or_default(),

@@ -46,7 +46,6 @@ pub use table::table;
 
 use data::DemoData;
 use fit::Model;
-use methods::Outcome;
 
 use crate::watch::Watch;
 
@@ -102,11 +101,11 @@ fn draw_all(
     for method in Method::ALL {
         let begun = Instant::now();
         match methods::run(model, data, config, method, stop, watch)? {
-            Outcome::Drawn(result, seconds) => {
+            Ok((result, seconds)) => {
                 drawn.timings.push(MethodTiming::new(&result, seconds, begun.elapsed().as_secs_f64()));
-                drawn.methods.push(*result);
+                drawn.methods.push(result);
             }
-            Outcome::Nothing(reason) => drawn.missing.push(MissingMethod { method, reason }),
+            Err(reason) => drawn.missing.push(MissingMethod { method, reason }),
         }
     }
     if drawn.methods.iter().all(|m| m.method == Method::Map) {

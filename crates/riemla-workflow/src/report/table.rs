@@ -107,6 +107,12 @@ impl From<f64> for Cell {
     }
 }
 
+impl From<Option<f64>> for Cell {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::Empty, Self::Number)
+    }
+}
+
 impl From<(f64, f64)> for Cell {
     fn from((value, error): (f64, f64)) -> Self {
         Self::Estimate(value, error)

@@ -61,8 +61,8 @@ pub fn choose(directory: &Path, named: Option<&str>) -> Result<String> {
 /// The predictor of a set by name. If no set has that name, `map`, `la` and `lin-la` are drawn on the spot;
 /// `lin-la-probit` needs no draws, and `map-temperature` the held-out rows.
 pub fn predictor(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Predictor> {
-    let base = |method: MethodName| {
-        let DrawnSet { config, thetas, .. } = drawn(saved, directory, method.name())?;
+    let of_set = |name: &str| {
+        let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
         assembled(saved, &config, thetas)
     };
     match name.parse() {
@@ -70,13 +70,10 @@ pub fn predictor(saved: &SavedPosterior, directory: &Path, name: &str) -> Result
         Ok(MethodName::MapTemperature) => {
             let mut notes = Vec::new();
             let held_out = held_out_rows(saved, None, &mut notes)?;
-            let found = at_temperature(base(MethodName::Map)?, held_out.as_ref(), &mut notes)?;
+            let found = at_temperature(of_set(MethodName::Map.name())?, held_out.as_ref(), &mut notes)?;
             found.ok_or_else(|| WorkflowError::unfit(notes.join("; ")))
         }
-        _ => {
-            let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
-            assembled(saved, &config, thetas)
-        }
+        _ => of_set(name),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use riemla::compare::{Energy, GOOD_SHAPE, LARGEST_SHAPE, Marginals};
 use riemla::score::Interval;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::side::{Importance, Side, mean};
@@ -45,11 +46,13 @@ pub struct Comparison {
 }
 
 /// Mean, median and extremes of numbers over weights.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Distribution {
     pub mean: f64,
     pub median: f64,
+    #[serde(rename = "min")]
     pub least: f64,
+    #[serde(rename = "max")]
     pub most: f64,
 }
 
@@ -62,10 +65,6 @@ impl Distribution {
         let median =
             if sorted.len() % 2 == 1 { at(half) } else { 0.5 * (at(half.saturating_sub(1)) + at(half)) };
         Self { mean: mean(values), median, least: at(0), most: at(last) }
-    }
-
-    fn to_json(self) -> Value {
-        json!({ "mean": self.mean, "median": self.median, "min": self.least, "max": self.most })
     }
 }
 
@@ -145,10 +144,10 @@ impl Comparison {
             "reference": names[self.reference],
             "weights": self.marginals.weights.len(),
             "wasserstein": {
-                "in_reference_sd": Distribution::of(&self.marginals.wasserstein).to_json(),
+                "in_reference_sd": Distribution::of(&self.marginals.wasserstein),
                 "null_of_mean": self.wasserstein_null,
             },
-            "sd_ratio": Distribution::of(&self.marginals.ratios()).to_json(),
+            "sd_ratio": Distribution::of(&self.marginals.ratios()),
             "energy_distance": { "value": self.energy.value, "null": self.energy.null },
             "output_sd_ratio": self.spread_ratios().map(|(outputs, probabilities)| {
                 json!({ "outputs": number(outputs), "probabilities": probabilities.map(number) })
