@@ -131,8 +131,8 @@ impl DrawSummary {
         let summaries: Vec<_> = drawn.draws.iter().filter_map(|draw: &Draw| draw.geodesic).collect();
         let plain = Self {
             virial_ratio,
-            seconds_per_sample: drawn.seconds_per_sample,
-            strength: drawn.strength,
+            seconds_per_sample: drawn.made.seconds_per_draw,
+            strength: drawn.made.strength,
             ..Self::default()
         };
         if summaries.is_empty() {

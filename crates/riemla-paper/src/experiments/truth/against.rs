@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
-use riemla::posterior::{PolishReport, virial_ratio};
+use riemla::posterior::{PolishReport, SearchStatus, virial_ratio};
 use riemla_files::samples::read_samples;
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,7 @@ pub struct PolishNumbers {
 
 impl PolishNumbers {
     fn of(drawn: &Drawn) -> Option<Self> {
-        let (found, report) = (drawn.polish.as_ref()?, PolishReport::of(&drawn.draws)?);
+        let (found, report) = (drawn.made.polish.as_ref()?, PolishReport::of(&drawn.draws)?);
         let PolishReport { acceptance, drift, drift_error, nested_r_hat, .. } = report;
         let [drift, drift_error, nested_r_hat] = [drift, drift_error, nested_r_hat].map(finite);
         Some(Self { step: found.step, acceptance, drift, drift_error, nested_r_hat })
@@ -152,10 +152,7 @@ impl Bench for Against<'_> {
         let numbers = TruthNumbers {
             dim: center.len(),
             exact_truth: self.exact().is_some(),
-            rule_met: drawn
-                .found
-                .as_ref()
-                .map(|found| found.status == riemla::posterior::SearchStatus::Converged),
+            rule_met: drawn.made.found.as_ref().map(|found| found.status == SearchStatus::Converged),
             distances: self.distances(key, &thetas)?,
             loss_rise: finite(rise),
             nll: self.target.score(&thetas, linearized)?,
