@@ -38,6 +38,11 @@ impl<'a> Place<'a> {
         Self { train_set, test_set, prior: *prior, score }
     }
 
+    /// Sets, prior and method of a row of ours, for rows of tables.
+    pub fn posterior(row: &ResultRow) -> String {
+        format!("{}, {}", Place::of(row).name(), row.method)
+    }
+
     /// Its sets and prior, for rows of tables.
     pub fn name(&self) -> String {
         let Self { train_set, test_set, prior, .. } = self;

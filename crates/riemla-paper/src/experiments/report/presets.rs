@@ -32,15 +32,10 @@ fn main_rows<'a>(numbers: &Numbers<'a>) -> impl Iterator<Item = &'a ResultRow> {
     numbers.rows.iter().filter(|row| SCORES[..2].contains(&row.score.as_str()))
 }
 
-/// A posterior and the sets it was trained and tested on.
-fn name_of(row: &ResultRow) -> String {
-    format!("{}, {}", Place::of(row).name(), row.method)
-}
-
 fn table(numbers: &Numbers<'_>) -> Table {
     let mut rows = Vec::new();
     for row in main_rows(numbers).filter(|row| row.method.is_riemannian()) {
-        let name = name_of(row);
+        let name = Place::posterior(row);
         let draws = &row.draws;
         let drift = draws
             .speed_drift
@@ -111,7 +106,7 @@ pub fn timing(numbers: &Numbers<'_>) -> Section {
     let mut seen = Vec::new();
     for row in main_rows(numbers).filter(|row| row.method.is_riemannian()) {
         let at = Place::of(row);
-        let name = name_of(row);
+        let name = Place::posterior(row);
         if seen.contains(&name) {
             continue;
         }
@@ -185,7 +180,7 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
         if apart.is_none_or(|d| d.abs() <= 3.0) {
             continue;
         }
-        let name = name_of(row);
+        let name = Place::posterior(row);
         let reason = reason(numbers, row, published);
         let (ours, published) = (shown(&row.score, ours), shown(&row.score, published));
         rows.push((name, vec![row.score.clone(), ours, published, shown_distance(apart), reason]));
