@@ -1,7 +1,6 @@
 //! One posterior: its draws, its predictions, its scores.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use riemla::data::Targets;
@@ -11,12 +10,11 @@ use riemla::posterior::{Draw, Method, NetworkOutputs, Posterior, PosteriorConfig
 use riemla::predict::Prediction;
 use riemla::{Error, Result};
 
-use super::data::DemoData;
 use super::fit::Model;
 use super::result::{DrawRecord, FailedDraw, Map, MethodResult, Scores};
-use super::{DemoConfig, DemoError};
+use super::{DemoConfig, DemoError, Session};
 use crate::scores::{Doubts, Scorer};
-use crate::watch::{Steps, Watch};
+use crate::watch::Steps;
 use crate::workflow::predictor::Way;
 use crate::workflow::{Kept, Predictor, SampleConfig, WorkflowError, draw_model};
 
@@ -29,13 +27,11 @@ const SCORER: Scorer = Scorer { bins: 10 };
 pub(super) type Outcome = std::result::Result<(MethodResult, f64), String>;
 
 pub(super) fn run(
+    session: &Session<'_>,
     model: &Model,
-    data: &DemoData,
-    config: &DemoConfig,
     method: Method,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
 ) -> std::result::Result<Outcome, DemoError> {
+    let Session { config, stop, watch, .. } = *session;
     // A number is meant for the paper's metric: that is where a strength of 1 means something.
     let base =
         if config.strength.fixed().is_some() { PosteriorConfig::paper } else { PosteriorConfig::of_commands };
@@ -56,7 +52,7 @@ pub(super) fn run(
         return Ok(Err(reason.into()));
     }
     watch.begin(&format!("predicting with {method}"), 0);
-    Ok(Ok((assess(model, data, config, method, &kept)?, seconds)))
+    Ok(Ok((assess(session, model, method, &kept)?, seconds)))
 }
 
 /// The trained weights are one point: more draws would repeat it.
@@ -64,13 +60,8 @@ fn requested(method: Method, config: &DemoConfig) -> u64 {
     if method == Method::Map { 1 } else { config.samples }
 }
 
-fn assess(
-    model: &Model,
-    data: &DemoData,
-    config: &DemoConfig,
-    method: Method,
-    kept: &Kept,
-) -> Result<MethodResult> {
+fn assess(session: &Session<'_>, model: &Model, method: Method, kept: &Kept) -> Result<MethodResult> {
+    let data = &session.data;
     let thetas: Vec<&[f64]> = kept.draws.iter().map(|draw| draw.theta.as_slice()).collect();
     let test = predict(model, method, &thetas, data.test.inputs())?;
     let far = predict(model, method, &thetas, &data.far)?;
@@ -87,7 +78,7 @@ fn assess(
     };
     Ok(MethodResult {
         method,
-        requested: requested(method, config),
+        requested: requested(method, session.config),
         draws: kept.draws.len() as u64,
         scores: scores(&test, data.test.targets(), &far)?,
         reliability: SCORER.reliability(&test, data.test.targets())?,
