@@ -17,9 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{NetworkChoice, Optimizer, Problem, Split, Training};
 use super::layout::{REMEDY, read_json, slug, write_json};
-use super::rows::{Rows, values};
+use super::rows::{Rows, data_of, rows, values};
 use super::{ExperimentError, PriorName, Result};
-use riemla_workflow::watch::Watch;
+use crate::datasets::DataDirs;
+use riemla_workflow::watch::{Silent, Watch};
 use riemla_workflow::workflow::Predictor;
 use riemla_workflow::workflow::predictor::Way;
 
@@ -133,6 +134,18 @@ pub fn fit(
     model.write(&directory, Existing::Replace)?;
     write_json(&key_file, &key)?;
     Ok(fit)
+}
+
+/// The same with its rows and approximation, of a problem whose data are in `data`.
+pub fn trained(
+    problem: &Problem,
+    (seed, prior): (u64, PriorName),
+    (out, data): (&Path, &DataDirs),
+) -> Result<(Rows, Fit, Laplace)> {
+    let rows = rows(problem, &data_of(problem, data)?, seed)?;
+    let fit = fit(out, problem, &rows, (seed, prior), &AtomicBool::new(false), &Silent)?;
+    let laplace = fit.laplace(problem, &rows, prior)?;
+    Ok((rows, fit, laplace))
 }
 
 /// The loss whose gradient the authors' optimiser follows.

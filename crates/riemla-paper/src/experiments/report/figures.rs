@@ -1,23 +1,20 @@
 //! Figures from saved draws: the first seed of every experiment that has any.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use riemla::curvature::Laplace;
 use riemla::predict::Prediction;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
 
 use super::super::config::{Figure, Problem};
-use super::super::fit::{self, Fit};
+use super::super::fit::{Fit, trained};
 use super::super::layout::set_directory;
-use super::super::rows::{Rows, data_of, rows};
+use super::super::rows::Rows;
 use super::super::subject::Subject;
 use super::super::{Experiment, MethodName, PriorName, Records, Result, Setting};
 use super::{bands, logistic, maps};
 use crate::datasets::DataDirs;
 use riemla_workflow::report::Section;
-use riemla_workflow::watch::Silent;
 
 /// Draws that a figure is made of, as in the paper.
 const DRAWS: usize = 50;
@@ -43,7 +40,7 @@ pub struct Drawn {
     /// Its weights.
     pub fit: Fit,
     /// The approximation.
-    pub laplace: Arc<Laplace>,
+    pub laplace: Laplace,
     /// The prior.
     pub prior: PriorName,
     /// Names, methods and draws of sets, in the order of tables.
@@ -122,9 +119,7 @@ fn load(
     if sets.is_empty() {
         return Ok(None);
     }
-    let rows = rows(problem, &data_of(problem, saved.data)?, SEED)?;
-    let fit = fit::fit(saved.out, problem, &rows, (SEED, prior), &AtomicBool::new(false), &Silent)?;
-    let laplace = Arc::new(fit.laplace(problem, &rows, prior)?);
+    let (rows, fit, laplace) = trained(problem, (SEED, prior), (saved.out, saved.data))?;
     Ok(Some(Drawn { problem: problem.clone(), rows, fit, laplace, prior, sets }))
 }
 
