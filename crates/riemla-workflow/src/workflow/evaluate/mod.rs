@@ -15,7 +15,7 @@ use std::path::Path;
 
 use riemla::score::Bootstrap;
 
-use super::error::{Result, WorkflowError};
+use super::error::Result;
 use super::guarantees::Wanted;
 use super::held_out::held_out_rows;
 use super::input::DataFiles;
@@ -114,10 +114,4 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
         bootstrap: config.bootstrap,
         notes,
     })
-}
-
-impl From<crate::plot::PlotError> for WorkflowError {
-    fn from(error: crate::plot::PlotError) -> Self {
-        Self::Unfit(format!("a figure cannot be drawn: {error}"))
-    }
 }
