@@ -9,8 +9,11 @@ use super::paper::{PaperRow, paper_rows};
 use super::record::{DrawSummary, RunRecord};
 use super::{ExperimentError, MethodName, PriorName, Result, Setting};
 
+/// A column about draws: its name and number.
+type Measure = (&'static str, fn(&mut DrawSummary) -> &mut Option<f64>);
+
 /// What the draws are like: columns of `results.csv`.
-const MEASURES: [(&str, fn(&mut DrawSummary) -> &mut Option<f64>); 6] = [
+const MEASURES: [Measure; 6] = [
     ("seconds_per_sample", |draws| &mut draws.seconds_per_sample),
     ("gradients_per_sample", |draws| &mut draws.gradients_per_sample),
     ("unfinished_fraction", |draws| &mut draws.unfinished_fraction),

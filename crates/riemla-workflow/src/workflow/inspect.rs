@@ -23,6 +23,9 @@ use super::memory;
 use super::sample::SAMPLES_DIRECTORY;
 use super::samplers::ChainRecord;
 
+/// A name and its value.
+type Property = (&'static str, Value);
+
 /// A description: what it is, and its properties in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Description {
@@ -33,7 +36,7 @@ pub struct Description {
 }
 
 impl Description {
-    fn new(kind: &'static str, properties: Vec<(&'static str, Value)>) -> Self {
+    fn new(kind: &'static str, properties: Vec<Property>) -> Self {
         Self { kind, properties }
     }
 
@@ -99,7 +102,7 @@ fn directory(path: &Path) -> Result<Description> {
 }
 
 /// What all networks have, and their parameters.
-fn network(spec: &NetworkSpec) -> Result<(Vec<(&'static str, Value)>, (&'static str, Value))> {
+fn network(spec: &NetworkSpec) -> Result<(Vec<Property>, Property)> {
     let network = Network::new(spec)?;
     let parameters: Vec<String> =
         network.parameters().iter().map(|p| format!("{} {:?}", p.name, p.dims)).collect();
@@ -111,7 +114,7 @@ fn network(spec: &NetworkSpec) -> Result<(Vec<(&'static str, Value)>, (&'static 
     Ok((properties, ("parameters", json!(parameters))))
 }
 
-fn model(model: &Model) -> Result<Vec<(&'static str, Value)>> {
+fn model(model: &Model) -> Result<Vec<Property>> {
     let (mut properties, parameters) = network(&model.network)?;
     properties.push(parameters);
     properties.push(("likelihood", json!(model.likelihood)));
@@ -246,7 +249,7 @@ fn log(path: &Path) -> Result<Description> {
 }
 
 /// What finished and unfinished sets have.
-fn run(run: &RunInfo, draws: usize) -> Vec<(&'static str, Value)> {
+fn run(run: &RunInfo, draws: usize) -> Vec<Property> {
     vec![
         ("method", json!(run.config.method())),
         ("draws", json!(draws)),

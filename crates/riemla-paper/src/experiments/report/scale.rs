@@ -14,8 +14,11 @@ cores; its memory is the estimate that `riemla fit` prints. Seconds per draw are
 for the strength, and include what else the machine did. A gradient norm that is not small against the root of the \
 prior precision times the root of the number of weights says that the weights are not at a minimum.";
 
-/// Columns of the table and of scale.csv: their names, decimals in the table, and numbers.
-const COLUMNS: [(&str, usize, fn(&RunRecord) -> Option<f64>); 16] = [
+/// A column: its name, decimals in the table, and number.
+type Column = (&'static str, usize, fn(&RunRecord) -> Option<f64>);
+
+/// Columns of the table and of scale.csv.
+const COLUMNS: [Column; 16] = [
     ("weights", 0, |record| Some(record.model.as_ref()?.weights as f64)),
     ("rows", 0, |record| Some(record.model.as_ref()?.training.samples as f64)),
     ("prior precision", 2, |record| record.model.as_ref()?.prior_precision),
