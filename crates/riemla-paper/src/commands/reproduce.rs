@@ -293,10 +293,7 @@ fn presets(arguments: &Reproduce) -> Vec<Setting> {
         PresetArgument::Converged => Setting::CONVERGED,
         PresetArgument::Calibrated => Setting::CALIBRATED,
     };
-    let mut presets: Vec<Setting> = arguments.preset.iter().map(named).collect();
-    presets.sort_unstable();
-    presets.dedup();
-    presets
+    arguments.preset.iter().map(named).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// What there is, and what it takes.

@@ -164,20 +164,14 @@ fn geodesic_cells(method: &MethodResult) -> Vec<Cell> {
 fn virial_caption(result: &DemoResult) -> String {
     let found = result.method(Method::RiemLa).and_then(|m| Some((m.virial_ratio?, m.strength?)));
     let verdict = found.map(|(ratio, a)| {
-        let a = format!("{a:.3}");
-        if ratio < 0.9 {
-            format!(
-                " Here riem-la has {ratio:.2} at strength {a}: a smaller strength would let the draws \
-                 move further from the trained weights."
-            )
-        } else if ratio > 1.1 {
-            format!(
-                " Here riem-la has {ratio:.2} at strength {a}: a larger strength would keep the draws \
-                 closer to the trained weights."
-            )
-        } else {
-            format!(" Here riem-la has {ratio:.2} at strength {a}: about right.")
-        }
+        let reading = match ratio {
+            _ if ratio < 0.9 => {
+                "a smaller strength would let the draws move further from the trained weights"
+            }
+            _ if ratio > 1.1 => "a larger strength would keep the draws closer to the trained weights",
+            _ => "about right",
+        };
+        format!(" Here riem-la has {ratio:.2} at strength {a:.3}: {reading}.")
     });
     format!("Totals over all draws. {}{}", texts::VIRIAL, verdict.unwrap_or_default())
 }

@@ -1,5 +1,6 @@
 //! Figures from saved draws: the first seed of every experiment that has any.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use riemla::curvature::Laplace;
@@ -99,12 +100,8 @@ fn load(
     prior: PriorName,
 ) -> Result<Option<Drawn>> {
     let mut sets = Vec::new();
-    let mut settings = vec![Setting::ANY];
-    settings.extend(Setting::PRESETS);
-    settings.extend(&experiment.settings);
-    settings.sort_unstable();
-    settings.dedup();
-    for setting in settings {
+    let known = [Setting::ANY].into_iter().chain(Setting::PRESETS);
+    for setting in known.chain(experiment.settings.iter().copied()).collect::<BTreeSet<_>>() {
         for method in experiment.methods.iter().map(|entry| entry.method) {
             let key = Subject::Problem(problem).key(experiment, (SEED, prior), (setting, method));
             let set = set_directory(saved.out, &key);

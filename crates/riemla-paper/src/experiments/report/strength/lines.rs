@@ -1,5 +1,7 @@
 //! The numbers of a study: one line per problem, prior, method and setting.
 
+use std::collections::BTreeSet;
+
 use super::super::super::{Experiment, MethodName, PriorName, ResultRow, RunRecord, Setting};
 use super::super::{records_of, unique};
 use crate::experiments::results::mean;
@@ -59,9 +61,7 @@ pub fn places<'a>(lines: &[Line<'a>]) -> Vec<Place<'a>> {
 /// The settings of lines with geodesics, in order: given strengths first, then all others.
 pub fn settings(lines: &[Line<'_>]) -> (Vec<Setting>, Vec<Setting>) {
     let curved = lines.iter().filter(|line| line.row.method.is_riemannian());
-    let mut all: Vec<Setting> = curved.map(|line| line.row.setting).collect();
-    all.sort_unstable();
-    all.dedup();
+    let all: BTreeSet<Setting> = curved.map(|line| line.row.setting).collect();
     all.into_iter().partition(|setting| setting.given_strength().is_some())
 }
 
