@@ -1,11 +1,11 @@
 //! What a comparison found, as data and as text.
 
-use riemla::compare::{Energy, GOOD_SHAPE, LARGEST_SHAPE, Marginals};
+use riemla::compare::{Energy, GOOD_SHAPE, ImportanceWeights, LARGEST_SHAPE, Marginals};
 use riemla::score::Interval;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::side::{Importance, Side, mean};
+use super::side::{Side, mean};
 use crate::report::aligned;
 use crate::scores::ScoreKind;
 
@@ -69,7 +69,7 @@ impl Distribution {
 }
 
 /// What k̂ means, in words.
-pub(super) fn reading(importance: &Importance) -> &'static str {
+pub(super) fn reading(importance: &ImportanceWeights) -> &'static str {
     match importance.shape {
         k if k < GOOD_SHAPE => "good: importance-weighted draws of the Gaussian represent the posterior",
         k if k <= LARGEST_SHAPE => {
@@ -200,10 +200,10 @@ impl Comparison {
             ),
             ("sd of outputs", each(&|side| side.spread.map(|spread| format!("{:.4}", spread.outputs)))),
             ("sd of probabilities", each(&|side| side.spread?.probabilities.map(|sd| format!("{sd:.4}")))),
-            ("k-hat", each(&|side| side.importance.map(|i| format!("{:.2}", i.shape)))),
+            ("k-hat", each(&|side| side.importance.as_ref().map(|i| format!("{:.2}", i.shape)))),
             (
                 "effective sample size",
-                each(&|side| side.importance.map(|i| format!("{:.1}", i.effective_draws))),
+                each(&|side| side.importance.as_ref().map(|i| format!("{:.1}", i.effective_draws))),
             ),
         ];
         candidates.into_iter().filter_map(|(name, values)| Some((name.to_string(), values?))).collect()
@@ -260,8 +260,8 @@ fn side(side: &Side) -> Value {
         "virial_ratio_standard_error": virial.map(|(_, error)| number(error)),
         "output_sd": side.spread.map(|spread| number(spread.outputs)),
         "probability_sd": side.spread.and_then(|spread| spread.probabilities).map(number),
-        "k_hat": side.importance.map(|importance| number(importance.shape)),
-        "effective_draws": side.importance.map(|importance| number(importance.effective_draws)),
+        "k_hat": side.importance.as_ref().map(|importance| number(importance.shape)),
+        "effective_draws": side.importance.as_ref().map(|importance| number(importance.effective_draws)),
         "k_hat_reading": side.importance.as_ref().map(reading),
     })
 }
