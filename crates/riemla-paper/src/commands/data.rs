@@ -71,9 +71,7 @@ fn sets(names: &[String]) -> Result<Vec<&'static DataSet>, DataError> {
     if names.is_empty() {
         return Ok(ALL.iter().collect());
     }
-    let known = || ALL.iter().map(|set| set.name).collect::<Vec<_>>().join(", ");
-    let set = |name: &String| find(name).ok_or(DataError::Unknown { name: name.clone(), known: known() });
-    names.iter().map(set).collect()
+    names.iter().map(|name| find(name)).collect()
 }
 
 fn list(directories: &DataDirs) -> String {

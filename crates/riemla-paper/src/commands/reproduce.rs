@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -161,40 +162,47 @@ fn confirm(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
     plan.seeds = arguments.seeds.unwrap_or(plan.seeds);
     prepare(&arguments.out, arguments.resume, None, &[])?;
     let data = DataDirs::new(arguments.data_dir.as_deref());
-    let (stop, bar, begun) = (stop_flag(quiet)?, Bar::new(quiet), Instant::now());
-    let outcome = confirmation::run(&plan, &arguments.out, &data, stop, &bar);
-    bar.finish();
-    let outcome = outcome?;
-    if !confirmation::records(&arguments.out)?.is_empty() {
-        let page = confirmation::write_reports(&arguments.out)?;
-        if !quiet {
-            eprintln!("Report: {}", page.display());
+    let run = |stop: &AtomicBool, bar: &Bar| confirmation::run(&plan, &arguments.out, &data, stop, bar);
+    watched(run, None, quiet, || {
+        if !confirmation::records(&arguments.out)?.is_empty() {
+            announce(&confirmation::write_reports(&arguments.out)?, quiet);
         }
-    }
-    finish(&outcome, begun, None, quiet)
+        Ok(())
+    })
 }
 
 /// Runs in the output directory and reports what is there, whatever the end.
 fn execute(arguments: &Reproduce, request: &Request, quiet: bool) -> anyhow::Result<ExitCode> {
     let inputs: Vec<&Path> = arguments.experiments.iter().map(Path::new).collect();
     prepare(&arguments.out, arguments.resume, request.shard, &inputs)?;
-    let stop = stop_flag(quiet)?;
-    let bar = Bar::new(quiet);
-    let begun = Instant::now();
-    let outcome = experiments::run(request, stop, &bar);
-    bar.finish();
-    let outcome = outcome?;
-    // Of all parts together, by a run without --shard.
-    if request.shard.is_none() {
-        report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
-    }
-    finish(&outcome, begun, request.shard, quiet)
+    watched(
+        |stop, bar| experiments::run(request, stop, bar),
+        request.shard,
+        quiet,
+        || {
+            // Of all parts together, by a run without --shard.
+            if request.shard.is_none() {
+                report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
+            }
+            Ok(())
+        },
+    )
 }
 
-/// How a run ended, in words and as an exit code.
-fn finish(outcome: &Outcome, begun: Instant, shard: Option<Shard>, quiet: bool) -> anyhow::Result<ExitCode> {
+/// Runs with a bar, then reports; how the run ended, in words and as an exit code.
+fn watched(
+    run: impl FnOnce(&AtomicBool, &Bar) -> Result<Outcome, ExperimentError>,
+    shard: Option<Shard>,
+    quiet: bool,
+    report: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let (stop, bar, begun) = (stop_flag(quiet)?, Bar::new(quiet), Instant::now());
+    let outcome = run(stop, &bar);
+    bar.finish();
+    let outcome = outcome?;
+    report()?;
     if !quiet {
-        eprintln!("{}", closing(outcome, begun.elapsed().as_secs(), shard));
+        eprintln!("{}", closing(&outcome, begun.elapsed().as_secs(), shard));
     }
     outcome.failures.iter().for_each(|failure| eprintln!("error: {failure}"));
     Ok(match outcome {
@@ -214,11 +222,14 @@ fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<Exit
         },
         other => other,
     })?;
-    let page = write_report(directory, data)?;
+    announce(&write_report(directory, data)?, quiet);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn announce(page: &Path, quiet: bool) {
     if !quiet {
         eprintln!("Report: {}", page.display());
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn closing(outcome: &Outcome, seconds: u64, shard: Option<Shard>) -> String {
@@ -282,10 +293,7 @@ fn presets(arguments: &Reproduce) -> Vec<Setting> {
         PresetArgument::Converged => Setting::CONVERGED,
         PresetArgument::Calibrated => Setting::CALIBRATED,
     };
-    let mut presets: Vec<Setting> = arguments.preset.iter().map(named).collect();
-    presets.sort_unstable();
-    presets.dedup();
-    presets
+    arguments.preset.iter().map(named).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// What there is, and what it takes.

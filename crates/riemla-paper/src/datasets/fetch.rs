@@ -52,7 +52,10 @@ pub fn fetch(
             continue;
         }
         if file.source == Source::ByHand {
-            return Err(DataError::ByHand { path: file.path, remedy: set.by_hand });
+            return Err(DataError::Unfit(format!(
+                "{} cannot be downloaded in this form; obtain it manually: {}",
+                file.path, set.by_hand
+            )));
         }
         let there = |url: &&str| mirror.map_or(url.to_string(), |mirror| format!("{mirror}/{}", file.path));
         let urls: Vec<String> = file.source.urls().iter().map(there).collect();
@@ -70,7 +73,7 @@ fn fetch_file(
 ) -> Result<PathBuf> {
     let contents = urls.iter().map(|url| download(file, url, stop, watch)).collect::<Result<Vec<_>>>()?;
     let url = urls.join(", ");
-    let other = |reason: String| DataError::Download { url: url.clone(), reason, remedy: OTHER_FILE };
+    let other = |reason: String| no_download(&url, &reason, OTHER_FILE);
     let bytes = match file.source {
         Source::Tables(tables) => tables.csv(&contents).map_err(other)?,
         Source::Copy(_) | Source::ByHand => contents.concat(),
@@ -92,9 +95,13 @@ fn fetch_file(
     Ok(path)
 }
 
+fn no_download(url: &str, reason: &str, remedy: &str) -> DataError {
+    DataError::Unfit(format!("cannot download {url}: {reason}; {remedy}"))
+}
+
 /// The bytes at an address.
 fn download(file: &DataFile, url: &str, stop: &AtomicBool, watch: &dyn Watch) -> Result<Vec<u8>> {
-    let failed = |reason: String| DataError::Download { url: url.into(), reason, remedy: NO_NETWORK };
+    let failed = |reason: String| no_download(url, &reason, NO_NETWORK);
     let local = url.starts_with("http://127.0.0.1:") || url.starts_with("http://localhost:");
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .https_only(!local)
@@ -111,7 +118,7 @@ fn download(file: &DataFile, url: &str, stop: &AtomicBool, watch: &dyn Watch) ->
     let mut bytes = Vec::new();
     loop {
         if stop.load(Ordering::Relaxed) {
-            return Err(DataError::Interrupted { url: url.into() });
+            return Err(DataError::Interrupted(url.into()));
         }
         let count = reader.by_ref().take(PIECE as u64).read_to_end(&mut bytes);
         if count.map_err(|error| failed(format!("the connection was lost: {error}")))? == 0 {

@@ -23,10 +23,7 @@ pub struct Loaded {
 
 /// Loads a data set by name, with its checksums, shape and label set checked.
 pub fn load(name: &str, directories: &DataDirs) -> Result<Loaded> {
-    let set = registry::find(name).ok_or_else(|| DataError::Unknown {
-        name: name.into(),
-        known: registry::ALL.iter().map(|set| set.name).collect::<Vec<_>>().join(", "),
-    })?;
+    let set = registry::find(name)?;
     if let Content::Generated(generated) = set.content {
         return Ok(Loaded { data: generated.dataset()?, train: None });
     }
@@ -83,26 +80,27 @@ fn tabular(set: &DataSet, table: &Table) -> Result<Dataset> {
     Ok(Dataset::classification(inputs, features, labels)?)
 }
 
-fn same(file: &Path, what: &'static str, expected: &str, found: &str) -> Result<()> {
+fn same(file: &Path, what: &str, expected: &str, found: &str) -> Result<()> {
     if expected == found {
         return Ok(());
     }
-    let file = file.display().to_string();
-    Err(DataError::Content { file, what, expected: expected.into(), found: found.into() })
+    Err(DataError::Unfit(format!(
+        "{}: {what} should be {expected}, but is {found}; download the file again",
+        file.display()
+    )))
 }
 
 /// Checks the content of one file against the registry.
 pub fn check_file(path: &Path, file: &DataFile) -> Result<()> {
-    let found = content_digest(path, file.bytes)?;
+    let found = digest(Source::open(path, limits(file.bytes))?)?;
     if found == file.sha256 {
         return Ok(());
     }
-    Err(DataError::Checksum { file: path.into(), expected: file.sha256, found })
-}
-
-/// SHA-256 of a file's content, after decompression if it is gzip.
-fn content_digest(path: &Path, bytes: u64) -> Result<String> {
-    digest(Source::open(path, limits(bytes))?)
+    Err(DataError::Checksum(format!(
+        "{}: SHA-256 of the content is {found}, not {}; remove the file and download it again",
+        path.display(),
+        file.sha256
+    )))
 }
 
 /// SHA-256 of bytes in memory, after decompression if they are gzip; `name` is for messages.
@@ -115,6 +113,7 @@ fn limits(bytes: u64) -> ReadOptions {
     ReadOptions { max_bytes: bytes + (1 << 20), ..ReadOptions::default() }
 }
 
+/// SHA-256 of the content, after decompression if it is gzip.
 fn digest(mut source: Source) -> Result<String> {
     let mut hash = Sha256::new();
     source.for_each_piece(|piece| hash.update(piece))?;

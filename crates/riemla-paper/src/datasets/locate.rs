@@ -40,11 +40,15 @@ impl DataDirs {
 
     /// The place of a file, or an error that says which command gets it.
     pub fn require(&self, set: &DataSet, file: &DataFile) -> Result<PathBuf> {
-        self.find(file).ok_or_else(|| DataError::Missing {
-            name: set.name,
-            path: file.path,
-            searched: self.0.clone(),
-            remedy: remedy(set, file),
+        self.find(file).ok_or_else(|| {
+            let searched: Vec<String> = self.0.iter().map(|path| path.display().to_string()).collect();
+            DataError::Missing(format!(
+                "{} of the data set {} was not found in {}; {}",
+                file.path,
+                set.name,
+                searched.join(", "),
+                remedy(set, file)
+            ))
         })
     }
 }

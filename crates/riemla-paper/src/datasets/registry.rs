@@ -2,6 +2,7 @@
 
 use super::convert::Tables;
 use super::generate::Generated;
+use super::{DataError, Result};
 
 /// What a data set holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,10 +97,6 @@ const fn table(path: &'static str, sha256: &'static str, bytes: u64) -> DataFile
     DataFile { path, sha256, bytes, source: Source::ByHand }
 }
 
-const fn download(path: &'static str, sha256: &'static str, bytes: u64, url: &'static str) -> DataFile {
-    DataFile { path, sha256, bytes, source: Source::Copy(url) }
-}
-
 const fn converted(path: &'static str, sha256: &'static str, bytes: u64, tables: Tables) -> DataFile {
     DataFile { path, sha256, bytes, source: Source::Tables(tables) }
 }
@@ -109,6 +106,26 @@ const TEST_IMAGES: u64 = 10_000 * 784 + 16;
 const UCI: &str = "CC BY 4.0 (UCI Machine Learning Repository)";
 const BENCHMARK: &str = "https://github.com/aleximmer/BNN-predictions (folder data, commit fe80c2c)";
 const NOTHING: &str = "";
+
+/// Files with the names and sizes of MNIST's, by their checksums: test images and labels, then those of training, if any.
+macro_rules! images {
+    ($set:literal from $address:literal, $test:literal, $test_labels:literal $(, $train:literal, $labels:literal)? $(,)?) => {
+        &[
+            images!(@file $set, $address, "t10k-images-idx3-ubyte.gz", $test, TEST_IMAGES),
+            images!(@file $set, $address, "t10k-labels-idx1-ubyte.gz", $test_labels, 10_008),
+            $(images!(@file $set, $address, "train-images-idx3-ubyte.gz", $train, IMAGES),
+            images!(@file $set, $address, "train-labels-idx1-ubyte.gz", $labels, 60_008),)?
+        ]
+    };
+    (@file $set:literal, $address:literal, $name:literal, $sha256:literal, $bytes:expr) => {
+        DataFile {
+            path: concat!($set, "/", $name),
+            sha256: $sha256,
+            bytes: $bytes,
+            source: Source::Copy(concat!($address, $name)),
+        }
+    };
+}
 
 /// All data sets.
 pub const ALL: &[DataSet] = &[
@@ -257,32 +274,13 @@ pub const ALL: &[DataSet] = &[
     DataSet {
         name: "mnist",
         about: "handwritten digits",
-        files: &[
-            download(
-                "mnist/t10k-images-idx3-ubyte.gz",
-                "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-                TEST_IMAGES,
-                "https://ossci-datasets.s3.amazonaws.com/mnist/t10k-images-idx3-ubyte.gz",
-            ),
-            download(
-                "mnist/t10k-labels-idx1-ubyte.gz",
-                "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-                10_008,
-                "https://ossci-datasets.s3.amazonaws.com/mnist/t10k-labels-idx1-ubyte.gz",
-            ),
-            download(
-                "mnist/train-images-idx3-ubyte.gz",
-                "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-                IMAGES,
-                "https://ossci-datasets.s3.amazonaws.com/mnist/train-images-idx3-ubyte.gz",
-            ),
-            download(
-                "mnist/train-labels-idx1-ubyte.gz",
-                "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-                60_008,
-                "https://ossci-datasets.s3.amazonaws.com/mnist/train-labels-idx1-ubyte.gz",
-            ),
-        ],
+        files: images!(
+            "mnist" from "https://ossci-datasets.s3.amazonaws.com/mnist/",
+            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        ),
         content: Content::Images { test: 10_000, train: 60_000, first_label: 0, classes: 10 },
         origin: "Y. LeCun, C. Cortes, C. J. C. Burges",
         licence: "none in the files; usually stated as CC BY-SA 3.0",
@@ -291,32 +289,13 @@ pub const ALL: &[DataSet] = &[
     DataSet {
         name: "fashion_mnist",
         about: "images of clothes",
-        files: &[
-            download(
-                "fashion_mnist/t10k-images-idx3-ubyte.gz",
-                "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-                TEST_IMAGES,
-                "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/t10k-images-idx3-ubyte.gz",
-            ),
-            download(
-                "fashion_mnist/t10k-labels-idx1-ubyte.gz",
-                "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-                10_008,
-                "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/t10k-labels-idx1-ubyte.gz",
-            ),
-            download(
-                "fashion_mnist/train-images-idx3-ubyte.gz",
-                "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-                IMAGES,
-                "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/train-images-idx3-ubyte.gz",
-            ),
-            download(
-                "fashion_mnist/train-labels-idx1-ubyte.gz",
-                "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-                60_008,
-                "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/train-labels-idx1-ubyte.gz",
-            ),
-        ],
+        files: images!(
+            "fashion_mnist" from "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        ),
         content: Content::Images { test: 10_000, train: 60_000, first_label: 0, classes: 10 },
         origin: "H. Xiao, K. Rasul, R. Vollgraf, Zalando (2017)",
         licence: "MIT",
@@ -325,20 +304,11 @@ pub const ALL: &[DataSet] = &[
     DataSet {
         name: "kmnist",
         about: "Kuzushiji-MNIST: cursive Japanese characters, test part",
-        files: &[
-            download(
-                "kmnist/t10k-images-idx3-ubyte.gz",
-                "76fbd229ce87db80dd281af5e6670de4ad0e42fb30a7bd643972994c47c1f42e",
-                TEST_IMAGES,
-                "https://codh.rois.ac.jp/kmnist/dataset/kmnist/t10k-images-idx3-ubyte.gz",
-            ),
-            download(
-                "kmnist/t10k-labels-idx1-ubyte.gz",
-                "a11dc742be8e781a40a92f53d6a4957e7b7d36df2faa097659131ebfd8fd60c6",
-                10_008,
-                "https://codh.rois.ac.jp/kmnist/dataset/kmnist/t10k-labels-idx1-ubyte.gz",
-            ),
-        ],
+        files: images!(
+            "kmnist" from "https://codh.rois.ac.jp/kmnist/dataset/kmnist/",
+            "76fbd229ce87db80dd281af5e6670de4ad0e42fb30a7bd643972994c47c1f42e",
+            "a11dc742be8e781a40a92f53d6a4957e7b7d36df2faa097659131ebfd8fd60c6",
+        ),
         content: Content::Images { test: 10_000, train: 0, first_label: 0, classes: 10 },
         origin: "\"KMNIST Dataset\" (created by CODH), adapted from \"Kuzushiji Dataset\" (created by NIJL and others), doi:10.20676/00000341",
         licence: "CC BY-SA 4.0",
@@ -407,6 +377,8 @@ const fn generated(name: &'static str, about: &'static str, content: Generated) 
 }
 
 /// The data set of a name.
-pub fn find(name: &str) -> Option<&'static DataSet> {
-    ALL.iter().find(|set| set.name == name)
+pub fn find(name: &str) -> Result<&'static DataSet> {
+    let known = || ALL.iter().map(|set| set.name).collect::<Vec<_>>().join(", ");
+    let unknown = || DataError::Unfit(format!("unknown data set {name}; the data sets are {}", known()));
+    ALL.iter().find(|set| set.name == name).ok_or_else(unknown)
 }

@@ -5,19 +5,24 @@ use super::cell::{Drawn, Wanted};
 use super::record::{CellKey, MadeFrom, ModelSummary, Score};
 use super::truth::TruthNumbers;
 
-/// Takes the draws of cells and says what they are worth.
-pub trait Bench {
+/// Takes the draws of cells.
+pub trait Source {
     /// Takes the draws of a cell that are missing, keeps them, and returns all.
     fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn>;
 
-    /// What is found out about draws, of which there is at least one.
-    fn judge(&self, key: &CellKey, drawn: &Drawn) -> Result<Verdict>;
-
     /// The trained network and its Laplace approximation; none for a density.
-    fn model(&self) -> Option<ModelSummary>;
+    fn model(&self) -> Option<ModelSummary> {
+        None
+    }
 
     /// What draws and verdicts depend on.
     fn made_from(&self) -> &MadeFrom;
+}
+
+/// Takes the draws of cells and says what they are worth.
+pub trait Bench: Source {
+    /// What is found out about draws, of which there is at least one.
+    fn judge(&self, key: &CellKey, drawn: &Drawn) -> Result<Verdict>;
 }
 
 /// What was found out about draws.

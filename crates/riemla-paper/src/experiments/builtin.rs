@@ -43,7 +43,9 @@ pub fn builtin(name: &str) -> Result<Experiment> {
         Some((_, text)) => Experiment::parse(&format!("experiments/{name}.toml"), text),
         None => {
             let known = BUILTIN.map(|(name, _)| name).join(", ");
-            Err(ExperimentError::Unknown { name: name.into(), known })
+            Err(ExperimentError::Unfit(format!(
+                "unknown experiment {name}; the experiments are {known}, or give the path of a TOML file"
+            )))
         }
     }
 }

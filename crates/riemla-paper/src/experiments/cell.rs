@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use riemla::posterior::{Draw, PolishFound, Posterior};
+use riemla::posterior::{Draw, Posterior};
 use riemla_files::ours::LOG_FILE;
 use riemla_files::samples::write_samples;
 use riemla_files::{Origin, RunConfig, RunInfo};
-use riemla_workflow::strength::FoundStrength;
 use riemla_workflow::watch::{Steps, Watch};
-use riemla_workflow::workflow::{Kept, SampleConfig, draw_model};
+use riemla_workflow::workflow::{Kept, Made, SampleConfig, draw_model};
 
 use super::Result;
 use super::layout::{make, remove};
@@ -22,16 +21,8 @@ pub struct Drawn {
     pub draws: Vec<Draw>,
     /// Draws that failed, with the reason.
     pub failed: Vec<(u64, String)>,
-    /// Mean seconds per draw; none where they were not measured.
-    pub seconds_per_sample: Option<f64>,
-    /// The strength used, for geodesics.
-    pub strength: Option<f64>,
-    /// How it was found, if by a rule.
-    pub found: Option<FoundStrength>,
-    /// Step size and length of the chains that polished the draws, if they were.
-    pub polish: Option<PolishFound>,
-    /// Whether a stop was requested before all were drawn.
-    pub stopped: bool,
+    /// Strength, polish and seconds.
+    pub made: Made,
     /// Gradients of all draws together, where they follow no geodesics.
     pub other_gradients: usize,
     /// How Markov chains ended.
@@ -58,8 +49,8 @@ impl Drawn {
 
     /// Gradients of the searches for strength, step size and length.
     pub fn search_gradients(&self) -> usize {
-        let polish = self.polish.as_ref().map_or(0, |found| found.search_gradients);
-        polish + self.found.as_ref().map_or(0, |found| found.counters.gradients)
+        let polish = self.made.polish.as_ref().map_or(0, |found| found.search_gradients);
+        polish + self.made.found.as_ref().map_or(0, |found| found.counters.gradients)
     }
 }
 
@@ -90,21 +81,11 @@ pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
     ((new + failed.len()) as u64..wanted.samples).filter(|_| !stopped).for_each(|_| wanted.watch.step());
     remarks.iter().for_each(|remark| wanted.watch.note(remark));
     draws.retain(|draw| draw.index < wanted.samples);
-    let stopped = stopped && ((draws.len() + failed.len()) as u64) < wanted.samples;
-    if !stopped {
+    if !stopped || (draws.len() + failed.len()) as u64 >= wanted.samples {
         // A finished set needs no log; a longer one begins it again with these draws.
         remove(&wanted.set.join(LOG_FILE))?;
     }
-    Ok(Drawn {
-        draws,
-        failed,
-        seconds_per_sample: made.seconds_per_draw,
-        strength: made.strength,
-        found: made.found,
-        polish: made.polish,
-        stopped,
-        ..Drawn::default()
-    })
+    Ok(Drawn { draws, failed, made, ..Drawn::default() })
 }
 
 /// Keeps draws that were made all at once, in place of those that were there.

@@ -51,7 +51,6 @@ pub struct Experiment {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approximations: Vec<Approximation>,
     /// Draws are held against the truth, not against the paper's numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<TruthPlan>,
     /// A small version, to see that everything works.
     pub quick: Quick,
@@ -266,31 +265,22 @@ pub struct Quick {
     /// Draws per posterior.
     pub samples: u64,
     /// Only these priors; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priors: Option<Vec<PriorName>>,
     /// Only these settings; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Vec<Setting>>,
     /// Only these problems; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problems: Option<Vec<String>>,
     /// Fewer epochs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epochs: Option<usize>,
     /// Fewer training rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<usize>,
     /// Fewer test rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_rows: Option<usize>,
     /// Smaller batches.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<usize>,
     /// Fewer members of ensembles.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members: Option<u64>,
     /// Shorter chains.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chains: Option<ChainPlan>,
 }
 

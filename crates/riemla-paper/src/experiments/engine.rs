@@ -249,7 +249,7 @@ impl Run<'_> {
         let mut drawn = bench.draws(&key, &wanted)?;
         // Draws that were there before were timed then.
         let before = self.records.get(&key).and_then(|record| record.draws.seconds_per_sample);
-        drawn.seconds_per_sample = drawn.seconds_per_sample.or(before);
+        drawn.made.seconds_per_draw = drawn.made.seconds_per_draw.or(before);
         let verdict = match (&drawn.unfit, drawn.draws.is_empty()) {
             (Some(_), _) => Verdict::default(),
             (None, false) => bench.judge(&key, &drawn)?,
@@ -257,7 +257,7 @@ impl Run<'_> {
                 let Some((_, reason)) = drawn.failed.first() else {
                     return Err(ExperimentError::Interrupted);
                 };
-                return Err(ExperimentError::NoDraw { what: key.label(), reason: reason.clone() });
+                return Err(ExperimentError::no_draw(&key, reason));
             }
         };
         let summary = DrawSummary::new(&drawn, verdict.virial_ratio.filter(|ratio| ratio.is_finite()));
@@ -274,7 +274,7 @@ impl Run<'_> {
             scores: verdict.scores,
             draws: summary,
             model: bench.model(),
-            found_strength: drawn.found,
+            found_strength: drawn.made.found,
             truth: verdict.truth,
             made_from: bench.made_from().clone(),
             key,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::CellKey;
 use crate::datasets::DataError;
 use riemla_workflow::plot::PlotError;
 use riemla_workflow::workflow::WorkflowError;
@@ -10,14 +11,6 @@ use riemla_workflow::workflow::WorkflowError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExperimentError {
-    /// No such experiment.
-    #[error("unknown experiment {name}; the experiments are {known}, or give the path of a TOML file")]
-    Unknown {
-        /// The name asked for.
-        name: String,
-        /// All names.
-        known: String,
-    },
     /// A mistake in an experiment's file.
     #[error("{file}: {message}")]
     Config {
@@ -26,30 +19,9 @@ pub enum ExperimentError {
         /// What is wrong, and where.
         message: String,
     },
-    /// The output directory holds something.
-    #[error(
-        "{} is not empty; continue its run with --resume, or choose another directory with --out",
-        .0.display()
-    )]
-    NotEmpty(PathBuf),
-    /// The output directory holds something that no run put there.
-    #[error(
-        "{} contains files that riemla reproduce did not write; choose a new or empty directory with --out",
-        .0.display()
-    )]
-    Foreign(PathBuf),
-    /// An input in the directory where results are written.
-    #[error(
-        "{} is in {}, where results would replace it; copy it elsewhere, or choose another directory with --out",
-        input.display(),
-        out.display()
-    )]
-    InputInside {
-        /// The output directory.
-        out: PathBuf,
-        /// The input in it.
-        input: PathBuf,
-    },
+    /// What cannot be done, and the remedy.
+    #[error("{0}")]
+    Unfit(String),
     /// A directory without results.
     #[error(
         "{} contains no results (neither runs.jsonl nor results.csv); give the directory of a run (--out)",
@@ -67,33 +39,9 @@ pub enum ExperimentError {
         /// What differs.
         what: String,
     },
-    /// Training ended somewhere without a loss.
-    #[error("training {problem} (seed {seed}) diverged; lower its learning_rate")]
-    Diverged {
-        /// The problem.
-        problem: String,
-        /// The seed.
-        seed: u64,
-    },
-    /// A posterior of which not a single draw could be made.
-    #[error("{what}: no draw succeeded: {reason}")]
-    NoDraw {
-        /// Which posterior.
-        what: String,
-        /// Why the first failed.
-        reason: String,
-    },
     /// Ctrl-C.
     #[error("interrupted; finished draws are kept: continue with --resume")]
     Interrupted,
-    /// A file of the output directory that cannot be understood.
-    #[error("{}: {message}; remove it and run again with --resume", file.display())]
-    Damaged {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong.
-        message: String,
-    },
     /// Data.
     #[error(transparent)]
     Data(#[from] DataError),
@@ -123,6 +71,11 @@ impl From<WorkflowError> for ExperimentError {
 }
 
 impl ExperimentError {
+    /// A posterior of which not enough draws could be made.
+    pub(super) fn no_draw(key: &CellKey, reason: &str) -> Self {
+        Self::Unfit(format!("{}: no draw succeeded: {reason}", key.label()))
+    }
+
     /// An error of the operating system.
     pub(crate) fn io(path: &std::path::Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         let file = path.display().to_string();

@@ -16,10 +16,11 @@ use riemla_files::{Digest, Existing, Model, TrainingRecord, Turn};
 use serde::{Deserialize, Serialize};
 
 use super::config::{NetworkChoice, Optimizer, Problem, Split, Training};
-use super::layout::{read_json, slug, write_json};
-use super::rows::{Rows, values};
+use super::layout::{REMEDY, read_json, slug, write_json};
+use super::rows::{Rows, data_of, rows, values};
 use super::{ExperimentError, PriorName, Result};
-use riemla_workflow::watch::Watch;
+use crate::datasets::DataDirs;
+use riemla_workflow::watch::{Silent, Watch};
 use riemla_workflow::workflow::Predictor;
 use riemla_workflow::workflow::predictor::Way;
 
@@ -104,9 +105,9 @@ pub fn fit(
             return Err(ExperimentError::Changed { file: key_file, what });
         }
         let model = Model::read(&directory)?;
-        let training = model.training.ok_or_else(|| ExperimentError::Damaged {
-            file: directory.clone(),
-            message: "it does not say how it was trained".into(),
+        let training = model.training.ok_or_else(|| {
+            let file = directory.display();
+            ExperimentError::Unfit(format!("{file}: it does not say how it was trained; {REMEDY}"))
         })?;
         let loss = if prior.comes_with_weights() {
             let prior = Prior::new(&model.prior_precision, loss(problem, rows)?.network())?;
@@ -135,6 +136,18 @@ pub fn fit(
     Ok(fit)
 }
 
+/// The same with its rows and approximation, of a problem whose data are in `data`.
+pub fn trained(
+    problem: &Problem,
+    (seed, prior): (u64, PriorName),
+    (out, data): (&Path, &DataDirs),
+) -> Result<(Rows, Fit, Laplace)> {
+    let rows = rows(problem, &data_of(problem, data)?, seed)?;
+    let fit = fit(out, problem, &rows, (seed, prior), &AtomicBool::new(false), &Silent)?;
+    let laplace = fit.laplace(problem, &rows, prior)?;
+    Ok((rows, fit, laplace))
+}
+
 /// The loss whose gradient the authors' optimiser follows.
 fn loss(problem: &Problem, rows: &Rows) -> Result<NetworkLoss> {
     let network = Arc::new(Network::new(&problem.network.spec())?);
@@ -150,7 +163,10 @@ fn train_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Re
         return Err(ExperimentError::Interrupted);
     }
     if report.status == TrainStatus::NonFinite {
-        return Err(ExperimentError::Diverged { problem: problem.name.clone(), seed });
+        return Err(ExperimentError::Unfit(format!(
+            "training {} (seed {seed}) diverged; lower its learning_rate",
+            problem.name
+        )));
     }
     let method = format!("{:?}", problem.training.optimizer).to_lowercase();
     Ok(recorded(loss, theta, rows, (seed, method), &report))

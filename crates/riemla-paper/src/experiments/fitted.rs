@@ -10,7 +10,7 @@ use riemla::posterior::{Posterior, PosteriorConfig};
 use riemla::predict::{Prediction, fit_temperature};
 use riemla_files::{Digest, FittedTo, Origin};
 
-use super::bench::{Bench, Verdict};
+use super::bench::{Bench, Source, Verdict};
 use super::cell::{self, Drawn, Wanted};
 use super::config::Problem;
 use super::fit::Fit;
@@ -130,7 +130,7 @@ impl<'a> Fitted<'a> {
     }
 
     /// The trained network and its approximation, in numbers.
-    pub fn summary(&self) -> ModelSummary {
+    fn summary(&self) -> ModelSummary {
         let laplace = &self.laplace;
         let sigma_noise = match laplace.likelihood {
             Likelihood::Gaussian { sigma_noise } => Some(sigma_noise),
@@ -151,21 +151,14 @@ impl<'a> Fitted<'a> {
     }
 }
 
-impl Bench for Fitted<'_> {
+impl Source for Fitted<'_> {
     fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
-        if key.method == MethodName::MapTemperature {
-            return Ok(Drawn::of_gradients(vec![self.fit.theta.clone()], 0));
+        match key.method {
+            MethodName::MapTemperature => Ok(Drawn::of_gradients(vec![self.fit.theta.clone()], 0)),
+            MethodName::Swag => self.swag(key.setting.rate(), wanted),
+            MethodName::Ensemble => self.ensemble(wanted),
+            _ => cell::draws(self.posterior(key)?, wanted),
         }
-        cell::draws(self.posterior(key)?, wanted)
-    }
-
-    fn judge(&self, key: &CellKey, drawn: &Drawn) -> Result<Verdict> {
-        let thetas: Vec<&[f64]> = drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect();
-        let uncertain = ![MethodName::Map, MethodName::MapTemperature].contains(&key.method);
-        let ratio = || -> Result<f64> { Ok(self.posterior(key)?.virial_ratio(&thetas)?) };
-        let virial_ratio = uncertain.then(ratio).transpose()?;
-        let scores = self.scores(key, drawn.draws.iter().map(|draw| draw.theta.clone()).collect())?;
-        Ok(Verdict { scores, virial_ratio, truth: None })
     }
 
     fn model(&self) -> Option<ModelSummary> {
@@ -174,6 +167,17 @@ impl Bench for Fitted<'_> {
 
     fn made_from(&self) -> &MadeFrom {
         &self.made_from
+    }
+}
+
+impl Bench for Fitted<'_> {
+    fn judge(&self, key: &CellKey, drawn: &Drawn) -> Result<Verdict> {
+        let thetas: Vec<&[f64]> = drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect();
+        let uncertain = ![MethodName::Map, MethodName::MapTemperature].contains(&key.method);
+        let ratio = || -> Result<f64> { Ok(self.posterior(key)?.virial_ratio(&thetas)?) };
+        let virial_ratio = uncertain.then(ratio).transpose()?;
+        let scores = self.scores(key, drawn.draws.iter().map(|draw| draw.theta.clone()).collect())?;
+        Ok(Verdict { scores, virial_ratio, truth: None })
     }
 }
 

@@ -48,16 +48,26 @@ pub fn prepare(out: &Path, resume: bool, shard: Option<Shard>, inputs: &[&Path])
     let mut entries = fs::read_dir(out).map_err(ExperimentError::io(out, "list it"))?;
     if entries.next().is_some() {
         if !is_described(&out.join(MARK)) {
-            return Err(ExperimentError::Foreign(out.into()));
+            return Err(ExperimentError::Unfit(format!(
+                "{} contains files that riemla reproduce did not write; choose a new or empty directory with --out",
+                out.display()
+            )));
         }
         if !resume {
-            return Err(ExperimentError::NotEmpty(out.into()));
+            return Err(ExperimentError::Unfit(format!(
+                "{} is not empty; continue its run with --resume, or choose another directory with --out",
+                out.display()
+            )));
         }
     }
     let place = out.canonicalize().map_err(ExperimentError::io(out, "find it"))?;
     let inside = |input: &&&Path| input.canonicalize().is_ok_and(|input| input.starts_with(&place));
     if let Some(input) = inputs.iter().find(inside) {
-        return Err(ExperimentError::InputInside { out: out.into(), input: input.into() });
+        return Err(ExperimentError::Unfit(format!(
+            "{} is in {}, where results would replace it; copy it elsewhere, or choose another directory with --out",
+            input.display(),
+            out.display()
+        )));
     }
     let mark = Mark {
         format_version: FORMAT_VERSION,
@@ -83,7 +93,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<()> {
 }
 
 /// What to do about a file of the output directory that is damaged.
-const REMEDY: &str = "remove it and run again with --resume";
+pub const REMEDY: &str = "remove it and run again with --resume";
 
 /// Writes a value as JSON in one step.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {

@@ -1,6 +1,5 @@
 //! The experiments of the paper: described by TOML files, run in parts that survive a kill, reported.
 
-mod again;
 mod bench;
 mod builtin;
 mod cell;
@@ -21,19 +20,20 @@ mod share;
 mod subject;
 pub mod truth;
 
-pub use again::{Again, search_again};
 pub use builtin::{BUILTIN, builtin, open, paper_experiments};
 pub use config::{
     Approximation, Experiment, Figure, NetworkChoice, Optimizer, Problem, Quick, Split, Takes, Training,
 };
 pub use engine::{Outcome, Request, run};
 pub use error::ExperimentError;
+pub use fit::{Fit, trained};
 pub use layout::prepare;
 pub use names::PriorName;
 pub use paper::{PAPER_RESULTS, PaperRow, paper_rows};
 pub use record::{CellKey, DrawSummary, ModelSummary, Records, RunRecord, Score};
 pub use report::{has_results, write_report};
 pub use results::{ResultRow, read_results, result_rows, results_csv};
+pub use rows::Rows;
 
 pub use riemla_workflow::method::MethodName;
 pub use riemla_workflow::setting::{Entry, Setting};

@@ -42,6 +42,11 @@ impl PriorName {
             Self::Alternated => "alternated",
         }
     }
+
+    /// The prior of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().chain(Self::OF_STUDIES).find(|prior| prior.name() == name)
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! The numbers published in the paper's tables.
 
+use super::report::numbers::{Number, Place};
+use super::{MethodName, PriorName};
+
 /// The tables as CSV: table, train_set, test_set, prior, method, score, mean, standard_error.
 pub const PAPER_RESULTS: &str = include_str!("paper_results.csv");
 
@@ -8,20 +11,12 @@ pub const PAPER_RESULTS: &str = include_str!("paper_results.csv");
 pub struct PaperRow {
     /// Label of the table in the paper's source.
     pub table: &'static str,
-    /// Trained on.
-    pub train_set: &'static str,
-    /// Tested on.
-    pub test_set: &'static str,
-    /// `optimized` or `fixed`.
-    pub prior: &'static str,
-    /// Name of the method.
-    pub method: &'static str,
-    /// Name of the score.
-    pub score: &'static str,
-    /// Mean over seeds.
-    pub mean: f64,
-    /// Standard error of it.
-    pub standard_error: f64,
+    /// Where it stands.
+    pub at: Place<'static>,
+    /// The method.
+    pub method: MethodName,
+    /// Mean over seeds, with its standard error.
+    pub number: Number,
 }
 
 /// All published numbers.
@@ -30,32 +25,27 @@ pub fn paper_rows() -> Vec<PaperRow> {
 }
 
 fn parse(line: &'static str) -> Option<PaperRow> {
-    let mut fields = line.split(',');
-    let mut next = || fields.next();
+    let fields: Vec<&str> = line.split(',').collect();
+    let [table, train_set, test_set, prior, method, score, mean, error] = fields.try_into().ok()?;
     Some(PaperRow {
-        table: next()?,
-        train_set: next()?,
-        test_set: next()?,
-        prior: next()?,
-        method: next()?,
-        score: next()?,
-        mean: next()?.parse().ok()?,
-        standard_error: next()?.parse().ok()?,
+        table,
+        at: Place { train_set, test_set, prior: PriorName::named(prior)?, score },
+        method: method.parse().ok()?,
+        number: Number { mean: mean.parse().ok()?, error: Some(error.parse().ok()?) },
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::{MethodName, PriorName};
 
     #[test]
     fn every_line_is_understood() {
         let rows = paper_rows();
         assert_eq!(rows.len(), 534);
         for row in &rows {
-            assert!(MethodName::of_paper().any(|method| method.name() == row.method), "{row:?}");
-            assert!(PriorName::ALL.iter().any(|prior| prior.name() == row.prior), "{row:?}");
+            assert!(MethodName::of_paper().any(|method| method == row.method), "{row:?}");
+            assert!(PriorName::ALL.contains(&row.at.prior), "{row:?}");
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::Drawn;
 use super::layout::{read_lines, remove, write_lines};
+use super::results::mean;
 use super::share::{runs_file, shard_files};
 use super::truth::TruthNumbers;
 use super::{MethodName, PriorName, Result, Setting};
@@ -130,8 +131,8 @@ impl DrawSummary {
         let summaries: Vec<_> = drawn.draws.iter().filter_map(|draw: &Draw| draw.geodesic).collect();
         let plain = Self {
             virial_ratio,
-            seconds_per_sample: drawn.seconds_per_sample,
-            strength: drawn.strength,
+            seconds_per_sample: drawn.made.seconds_per_draw,
+            strength: drawn.made.strength,
             ..Self::default()
         };
         if summaries.is_empty() {
@@ -143,9 +144,8 @@ impl DrawSummary {
         let polish: usize = drawn.draws.iter().filter_map(|draw| draw.polish).map(|p| p.gradients).sum();
         let unfinished = summaries.iter().filter(|s| s.status != Status::Reached || s.attempts > 1).count();
         let drifts = summaries.iter().map(|s| s.diagnostics.speed_drift).filter(|drift| drift.is_finite());
-        let drifts: Vec<f64> = drifts.collect();
         Self {
-            speed_drift: (!drifts.is_empty()).then(|| drifts.iter().sum::<f64>() / drifts.len() as f64),
+            speed_drift: mean(drifts),
             unfinished_fraction: Some((unfinished as f64 + failed) / (n + failed)),
             gradients_per_sample: Some((counters.gradients + polish) as f64 / n),
             counters: Some(counters),

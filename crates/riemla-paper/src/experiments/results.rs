@@ -9,8 +9,25 @@ use super::paper::{PaperRow, paper_rows};
 use super::record::{DrawSummary, RunRecord};
 use super::{ExperimentError, MethodName, PriorName, Result, Setting};
 
-const HEADER: &str = "table,train_set,test_set,prior,method,score,mean,standard_error,preset,seeds,samples,\
-seconds_per_sample,gradients_per_sample,unfinished_fraction,speed_drift,virial_ratio,strength,experiment";
+/// A column about draws: its name and number.
+type Measure = (&'static str, fn(&mut DrawSummary) -> &mut Option<f64>);
+
+/// What the draws are like: columns of `results.csv`.
+const MEASURES: [Measure; 6] = [
+    ("seconds_per_sample", |draws| &mut draws.seconds_per_sample),
+    ("gradients_per_sample", |draws| &mut draws.gradients_per_sample),
+    ("unfinished_fraction", |draws| &mut draws.unfinished_fraction),
+    ("speed_drift", |draws| &mut draws.speed_drift),
+    ("virial_ratio", |draws| &mut draws.virial_ratio),
+    ("strength", |draws| &mut draws.strength),
+];
+
+fn header() -> String {
+    format!(
+        "table,train_set,test_set,prior,method,score,mean,standard_error,preset,seeds,samples,{},experiment",
+        MEASURES.map(|(name, _)| name).join(",")
+    )
+}
 
 /// One line of `results.csv`.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,12 +108,13 @@ fn of_study(setting: Setting, prior: PriorName) -> bool {
 
 fn row(group: Group<'_>, study: bool, members: &[(&RunRecord, f64)]) -> ResultRow {
     let (experiment, train_set, test_set, prior, setting, method, score) = group;
+    let mut draws = DrawSummary::default();
+    for (_, measure) in MEASURES {
+        *measure(&mut draws) =
+            mean(members.iter().filter_map(|(record, _)| *measure(&mut record.draws.clone())));
+    }
     let values: Vec<f64> = members.iter().map(|(_, value)| *value).collect();
     let (mean, standard_error) = mean_and_error(&values);
-    let average = |of: fn(&DrawSummary) -> Option<f64>| {
-        let known: Vec<f64> = members.iter().filter_map(|(record, _)| of(&record.draws)).collect();
-        (!known.is_empty()).then(|| mean_and_error(&known).0)
-    };
     ResultRow {
         experiment: experiment.into(),
         study,
@@ -111,22 +129,14 @@ fn row(group: Group<'_>, study: bool, members: &[(&RunRecord, f64)]) -> ResultRo
         setting,
         seeds: members.len(),
         samples: members.iter().map(|(record, _)| record.samples).min().unwrap_or(0),
-        draws: DrawSummary {
-            strength: average(|d| d.strength),
-            virial_ratio: average(|d| d.virial_ratio),
-            speed_drift: average(|d| d.speed_drift),
-            unfinished_fraction: average(|d| d.unfinished_fraction),
-            gradients_per_sample: average(|d| d.gradients_per_sample),
-            seconds_per_sample: average(|d| d.seconds_per_sample),
-            counters: None,
-        },
+        draws,
     }
 }
 
 /// The paper's table with these sets and prior, or the experiment's name.
 fn table(experiment: &str, train_set: &str, test_set: &str, prior: PriorName) -> String {
     let same =
-        |row: &PaperRow| (row.train_set, row.test_set, row.prior) == (train_set, test_set, prior.name());
+        |row: &PaperRow| (row.at.train_set, row.at.test_set, row.at.prior) == (train_set, test_set, prior);
     paper_rows().into_iter().find(same).map_or(experiment, |row| row.table).into()
 }
 
@@ -138,24 +148,23 @@ pub(super) fn mean_and_error(values: &[f64]) -> (f64, Option<f64>) {
     (mean, (values.len() > 1).then(|| (squares / (n - 1.0) / n).sqrt()))
 }
 
+/// Mean of numbers, if there are any.
+pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.into_iter().collect();
+    (!values.is_empty()).then(|| mean_and_error(&values).0)
+}
+
 /// The rows as CSV. Numbers have six significant digits: enough to compare, few enough to read.
 pub fn results_csv(rows: &[ResultRow]) -> String {
-    let mut csv = format!("{HEADER}\n");
+    let mut csv = header() + "\n";
     for row in rows {
-        let ResultRow { table, train_set, test_set, score, seeds, samples, draws, .. } = row;
+        let ResultRow { table, train_set, test_set, score, seeds, samples, .. } = row;
         let _ =
             write!(csv, "{table},{train_set},{test_set},{},{},{score}", row.prior.name(), row.method.name());
         let _ = write!(csv, ",{},{}", digits(Some(row.mean)), digits(row.standard_error));
         let _ = write!(csv, ",{},{seeds},{samples}", row.setting.name());
-        for number in [
-            draws.seconds_per_sample,
-            draws.gradients_per_sample,
-            draws.unfinished_fraction,
-            draws.speed_drift,
-            draws.virial_ratio,
-            draws.strength,
-        ] {
-            let _ = write!(csv, ",{}", digits(number));
+        for (_, measure) in MEASURES {
+            let _ = write!(csv, ",{}", digits(*measure(&mut row.draws.clone())));
         }
         let _ = writeln!(csv, ",{}", row.experiment);
     }
@@ -167,9 +176,9 @@ pub fn read_results(file: &Path) -> Result<Vec<ResultRow>> {
     let text = fs::read_to_string(file).map_err(ExperimentError::io(file, "read it"))?;
     // Not "damaged, remove it": it may be all there is.
     let wrong = |message: String| ExperimentError::Config { file: file.display().to_string(), message };
-    let mut lines = text.lines();
-    if lines.next() != Some(HEADER) {
-        return Err(wrong(format!("its first line is not `{HEADER}`")));
+    let (mut lines, header) = (text.lines(), header());
+    if lines.next() != Some(header.as_str()) {
+        return Err(wrong(format!("its first line is not `{header}`")));
     }
     let parsed = lines.enumerate().map(|(i, line)| {
         parse(line).ok_or_else(|| wrong(format!("line {} cannot be parsed: {line}", i + 2)))
@@ -189,15 +198,20 @@ fn parse(line: &str) -> Option<ResultRow> {
     else {
         return None;
     };
-    let [seconds, gradients, unfinished, drift, virial, strength, experiment] = rest else { return None };
+    let (experiment, measured) =
+        rest.split_last().filter(|(_, measured)| measured.len() == MEASURES.len())?;
     let number = |text: &str| if text.is_empty() { Some(None) } else { text.parse::<f64>().ok().map(Some) };
+    let mut draws = DrawSummary::default();
+    for ((_, measure), text) in MEASURES.iter().zip(measured) {
+        *measure(&mut draws) = number(text)?;
+    }
     Some(ResultRow {
         experiment: (*experiment).into(),
         study: false,
         table: (*table).into(),
         train_set: (*train_set).into(),
         test_set: (*test_set).into(),
-        prior: PriorName::OF_STUDIES.into_iter().chain(PriorName::ALL).find(|name| name.name() == *prior)?,
+        prior: PriorName::named(prior)?,
         method: method.parse().ok()?,
         score: (*score).into(),
         mean: mean.parse().ok()?,
@@ -205,15 +219,7 @@ fn parse(line: &str) -> Option<ResultRow> {
         setting: setting.parse().ok()?,
         seeds: seeds.parse().ok()?,
         samples: samples.parse().ok()?,
-        draws: DrawSummary {
-            strength: number(strength)?,
-            virial_ratio: number(virial)?,
-            speed_drift: number(drift)?,
-            unfinished_fraction: number(unfinished)?,
-            gradients_per_sample: number(gradients)?,
-            seconds_per_sample: number(seconds)?,
-            counters: None,
-        },
+        draws,
     })
 }
 

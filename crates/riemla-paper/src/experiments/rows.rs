@@ -167,13 +167,16 @@ mod tests {
         problems.into_iter().find(|problem| problem.name == name).expect("there")
     }
 
+    /// Rows with their numbers as inputs, all of one class.
+    fn numbered(n: usize) -> Loaded {
+        let inputs = (0..n).map(|i| i as f64).collect();
+        Loaded { data: Dataset::classification(inputs, 1, vec![0; n]).expect("data"), train: None }
+    }
+
     #[test]
     fn fractions_are_rounded_down_as_in_the_protocol() {
         for (n, expected) in [(846, (592, 127)), (214, (149, 32)), (351, (245, 53)), (690, (482, 104))] {
-            let inputs = (0..n).map(|i| i as f64).collect();
-            let data = Dataset::classification(inputs, 1, vec![0; n]).expect("data");
-            let loaded = Loaded { data, train: None };
-            let Rows { train, test, .. } = rows(&problem("uci", "glass"), &loaded, 3).expect("splits");
+            let Rows { train, test, .. } = rows(&problem("uci", "glass"), &numbered(n), 3).expect("splits");
             assert_eq!((train.len(), test.len()), expected);
             let (mean, square) = train.inputs().iter().fold((0.0, 0.0), |(m, s), x| (m + x, s + x * x));
             assert!((mean / train.len() as f64).abs() < 1e-12);
@@ -184,10 +187,8 @@ mod tests {
     /// Rows printed by scikit-learn 1.9.1 for two splits with one seed, as the authors make them.
     #[test]
     fn the_test_rows_come_from_the_second_split() {
-        let inputs: Vec<f64> = (0..5300).map(f64::from).collect();
-        let data = Dataset::classification(inputs, 1, vec![0; 5300]).expect("data");
-        let loaded = Loaded { data, train: None };
-        let Rows { train, test, .. } = rows(&problem("banana", "banana"), &loaded, 9).expect("splits");
+        let Rows { train, test, .. } =
+            rows(&problem("banana", "banana"), &numbered(5300), 9).expect("splits");
         assert_eq!((train.len(), test.len()), (265, 795));
         assert_eq!(train.inputs().iter().sum::<f64>(), 751_281.0);
         assert_eq!(test.inputs()[..4], [246.0, 284.0, 3111.0, 1487.0]);
@@ -199,10 +200,8 @@ mod tests {
         for (experiment, name, n, left) in
             [("banana", "banana", 5300, 796), ("pinwheel", "pinwheel", 1000, 50)]
         {
-            let inputs: Vec<f64> = (0..n).map(f64::from).collect();
-            let data = Dataset::classification(inputs, 1, vec![0; n as usize]).expect("data");
             let Rows { train, test, validation } =
-                rows(&problem(experiment, name), &Loaded { data, train: None }, 1).expect("splits");
+                rows(&problem(experiment, name), &numbered(n), 1).expect("splits");
             let validation = validation.expect("rows are left");
             assert_eq!(validation.len(), left);
             let seen = |x: &f64| train.inputs().contains(x) || test.inputs().contains(x);
@@ -240,9 +239,7 @@ mod tests {
 
     #[test]
     fn splits_that_do_not_fit_are_refused() {
-        let inputs: Vec<f64> = (0..40).map(f64::from).collect();
-        let data = Dataset::classification(inputs, 1, vec![0; 40]).expect("data");
-        let loaded = Loaded { data, train: None };
+        let loaded = numbered(40);
         let of = |split: Split| rows(&Problem { split, ..problem("pinwheel", "pinwheel") }, &loaded, 0);
         let fraction = |train| Split::Fractions { train, seed: None };
         for split in [

@@ -1,18 +1,17 @@
 //! Training and the Laplace approximation, as users get them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{NetworkLoss, Prior};
+use riemla::train::TrainReport;
 use riemla_files::{Task, TrainingData};
 
-use super::data::DemoData;
 use super::result::{LaplaceSummary, TrainingSummary};
-use super::{DemoConfig, DemoError};
-use crate::watch::Watch;
+use super::{DemoError, Session};
 use crate::workflow::{NetworkChoice, Prepared, TrainConfig, Trained, WorkflowError, train_on};
 
 /// A trained network with its Laplace approximation.
@@ -28,19 +27,15 @@ pub(super) struct Model {
 impl Model {
     /// Weights and prior precision by the training of the workflow, which ends where the gradient is zero:
     /// geodesics begin there. The Laplace approximation keeps that prior.
-    pub fn fit(
-        config: &DemoConfig,
-        data: &DemoData,
-        stop: &AtomicBool,
-        watch: &dyn Watch,
-    ) -> Result<Self, DemoError> {
-        let Trained { model, report, cost, .. } = trained(config, data, stop, watch)?;
-        watch.begin("Laplace approximation", 0);
+    pub fn fit(session: &Session<'_>) -> Result<Self, DemoError> {
+        let Trained { model, report, cost, .. } = trained(session)?;
+        session.watch.begin("Laplace approximation", 0);
         let network = Arc::new(Network::new(&model.network)?);
         let prior = Prior::new(&model.prior_precision, &network)?;
-        let loss = NetworkLoss::new(network.clone(), data.train.clone(), model.likelihood, prior)?;
+        let loss = NetworkLoss::new(network.clone(), session.data.train.clone(), model.likelihood, prior)?;
         let keep = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
-        let laplace = Arc::new(Laplace::fit(&loss, &model.theta, &keep, Control::default().stopping(stop))?);
+        let control = Control::default().stopping(session.stop);
+        let laplace = Arc::new(Laplace::fit(&loss, &model.theta, &keep, control)?);
         let summary = LaplaceSummary {
             parameters: network.dim(),
             prior_precision: laplace.prior.scalar().unwrap_or(f64::NAN),
@@ -48,23 +43,21 @@ impl Model {
             gradient_norm: laplace.gradient_norm,
             prior_trials: cost.trials,
         };
-        Ok(Self { network, laplace, loss, training: TrainingSummary::new(cost.gradients, &report), summary })
+        let TrainReport { value, gradient_norm, status, .. } = report;
+        let training = TrainingSummary { loss: value, gradient_norm, evaluations: cost.gradients, status };
+        Ok(Self { network, laplace, loss, training, summary })
     }
 }
 
-fn trained(
-    config: &DemoConfig,
-    data: &DemoData,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
-) -> Result<Trained, DemoError> {
+fn trained(session: &Session<'_>) -> Result<Trained, DemoError> {
+    let Session { config, data, stop, watch } = session;
     let network = NetworkChoice::Given(NetworkSpec::mlp(&config.layers, Activation::Tanh));
     let settings =
         TrainConfig { network, seed: config.seed, baselines: false, ..TrainConfig::new("two half circles") };
     let data = TrainingData { train: (*data.train).clone(), validation: None };
     let prepared =
         Prepared { encoding: None, data, held_out: None, task: Task::Classification, notes: Vec::new() };
-    match train_on(&settings, prepared, stop, watch) {
+    match train_on(&settings, prepared, stop, *watch) {
         Ok(_) if stop.load(Ordering::Relaxed) => Err(DemoError::Interrupted),
         Err(WorkflowError::Library(error)) => Err(error.into()),
         trained => Ok(trained?),

@@ -1,22 +1,20 @@
 //! One posterior: its draws, its predictions, its scores.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use riemla::data::Targets;
 use riemla::geometry::Counters;
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
-use riemla::posterior::{Method, NetworkOutputs, Posterior, PosteriorConfig, virial_ratio};
+use riemla::posterior::{Draw, Method, NetworkOutputs, Posterior, PosteriorConfig, virial_ratio};
 use riemla::predict::Prediction;
 use riemla::{Error, Result};
 
-use super::data::DemoData;
 use super::fit::Model;
 use super::result::{DrawRecord, FailedDraw, Map, MethodResult, Scores};
-use super::{DemoConfig, DemoError};
+use super::{DemoConfig, DemoError, Session};
 use crate::scores::{Doubts, Scorer};
-use crate::watch::{Steps, Watch};
+use crate::watch::Steps;
 use crate::workflow::predictor::Way;
 use crate::workflow::{Kept, Predictor, SampleConfig, WorkflowError, draw_model};
 
@@ -25,21 +23,15 @@ pub(super) const MAP_DRAWS: usize = 200;
 /// Confidences in ten bins.
 const SCORER: Scorer = Scorer { bins: 10 };
 
-pub(super) enum Outcome {
-    /// At least one draw, and the seconds that drawing took.
-    Drawn(Box<MethodResult>, f64),
-    /// No draw, and why.
-    Nothing(String),
-}
+/// At least one draw, and the seconds that drawing took; or why there is none.
+pub(super) type Outcome = std::result::Result<(MethodResult, f64), String>;
 
 pub(super) fn run(
+    session: &Session<'_>,
     model: &Model,
-    data: &DemoData,
-    config: &DemoConfig,
     method: Method,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
 ) -> std::result::Result<Outcome, DemoError> {
+    let Session { config, stop, watch, .. } = *session;
     // A number is meant for the paper's metric: that is where a strength of 1 means something.
     let base =
         if config.strength.fixed().is_some() { PosteriorConfig::paper } else { PosteriorConfig::of_commands };
@@ -50,17 +42,17 @@ pub(super) fn run(
     let begun = Instant::now();
     let kept = match draw_model(posterior, None, &settings, stop, &Steps(watch)) {
         Err(WorkflowError::Interrupted) => {
-            return Ok(Outcome::Nothing("interrupted before its first draw".into()));
+            return Ok(Err("interrupted before its first draw".into()));
         }
         kept => kept?,
     };
     let seconds = begun.elapsed().as_secs_f64();
     if kept.draws.is_empty() {
         let reason = kept.failed.first().map_or("interrupted before its first draw", |(_, reason)| reason);
-        return Ok(Outcome::Nothing(reason.into()));
+        return Ok(Err(reason.into()));
     }
     watch.begin(&format!("predicting with {method}"), 0);
-    Ok(Outcome::Drawn(Box::new(assess(model, data, config, method, &kept)?), seconds))
+    Ok(Ok((assess(session, model, method, &kept)?, seconds)))
 }
 
 /// The trained weights are one point: more draws would repeat it.
@@ -68,13 +60,8 @@ fn requested(method: Method, config: &DemoConfig) -> u64 {
     if method == Method::Map { 1 } else { config.samples }
 }
 
-fn assess(
-    model: &Model,
-    data: &DemoData,
-    config: &DemoConfig,
-    method: Method,
-    kept: &Kept,
-) -> Result<MethodResult> {
+fn assess(session: &Session<'_>, model: &Model, method: Method, kept: &Kept) -> Result<MethodResult> {
+    let data = &session.data;
     let thetas: Vec<&[f64]> = kept.draws.iter().map(|draw| draw.theta.as_slice()).collect();
     let test = predict(model, method, &thetas, data.test.inputs())?;
     let far = predict(model, method, &thetas, &data.far)?;
@@ -84,17 +71,22 @@ fn assess(
     };
     let objective = objective(model, method)?;
     let uncertain = method != Method::Map;
+    let record = |draw: &Draw| DrawRecord {
+        index: draw.index,
+        loss: objective.value(&draw.theta),
+        geodesic: draw.geodesic,
+    };
     Ok(MethodResult {
         method,
-        requested: requested(method, config),
+        requested: requested(method, session.config),
         draws: kept.draws.len() as u64,
         scores: scores(&test, data.test.targets(), &far)?,
         reliability: SCORER.reliability(&test, data.test.targets())?,
         strength: kept.made.strength,
         virial_ratio: uncertain.then(|| virial_ratio(&*objective, model.laplace.gaussian.theta(), &thetas)),
         counters: method.is_riemannian().then(|| counters(kept)),
-        failed: kept.failed.iter().map(FailedDraw::new).collect(),
-        records: kept.draws.iter().map(|draw| DrawRecord::new(draw, &*objective)).collect(),
+        failed: kept.failed.iter().cloned().map(|(index, reason)| FailedDraw { index, reason }).collect(),
+        records: kept.draws.iter().map(record).collect(),
         map: Map {
             probability: nodes.probabilities.chunks_exact(nodes.classes).map(|p| p[1]).collect(),
             epistemic: nodes.epistemic.unwrap_or_default(),

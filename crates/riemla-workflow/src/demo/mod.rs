@@ -46,7 +46,6 @@ pub use table::table;
 
 use data::DemoData;
 use fit::Model;
-use methods::Outcome;
 
 use crate::watch::Watch;
 
@@ -57,10 +56,10 @@ use crate::watch::Watch;
 pub fn run(config: &DemoConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<DemoResult, DemoError> {
     config.check()?;
     let begun = Instant::now();
-    let data = DemoData::generate(config)?;
-    let model = Model::fit(config, &data, stop, watch)?;
+    let session = Session { config, data: DemoData::generate(config)?, stop, watch };
+    let model = Model::fit(&session)?;
     let fit_seconds = begun.elapsed().as_secs_f64();
-    let drawn = draw_all(config, &model, &data, stop, watch)?;
+    let drawn = draw_all(&session, &model)?;
     let interrupted =
         if stop.load(Ordering::Relaxed) { Interruption::new(config, &drawn.methods) } else { None };
     Ok(DemoResult {
@@ -79,8 +78,16 @@ pub fn run(config: &DemoConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<
             methods: drawn.timings,
             total_seconds: begun.elapsed().as_secs_f64(),
         },
-        train: data.train_points(),
+        train: session.data.train_points(),
     })
+}
+
+/// What all parts of a demonstration share.
+struct Session<'a> {
+    config: &'a DemoConfig,
+    data: DemoData,
+    stop: &'a AtomicBool,
+    watch: &'a dyn Watch,
 }
 
 #[derive(Default)]
@@ -91,27 +98,21 @@ struct Drawn {
 }
 
 /// All posteriors in turn; an error if none but the trained weights has a draw.
-fn draw_all(
-    config: &DemoConfig,
-    model: &Model,
-    data: &DemoData,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
-) -> Result<Drawn, DemoError> {
+fn draw_all(session: &Session<'_>, model: &Model) -> Result<Drawn, DemoError> {
     let mut drawn = Drawn::default();
     for method in Method::ALL {
         let begun = Instant::now();
-        match methods::run(model, data, config, method, stop, watch)? {
-            Outcome::Drawn(result, seconds) => {
+        match methods::run(session, model, method)? {
+            Ok((result, seconds)) => {
                 drawn.timings.push(MethodTiming::new(&result, seconds, begun.elapsed().as_secs_f64()));
-                drawn.methods.push(*result);
+                drawn.methods.push(result);
             }
-            Outcome::Nothing(reason) => drawn.missing.push(MissingMethod { method, reason }),
+            Err(reason) => drawn.missing.push(MissingMethod { method, reason }),
         }
     }
     if drawn.methods.iter().all(|m| m.method == Method::Map) {
         let reason = drawn.missing.into_iter().next().map(|missing| missing.reason);
-        return Err(match reason.filter(|_| !stop.load(Ordering::Relaxed)) {
+        return Err(match reason.filter(|_| !session.stop.load(Ordering::Relaxed)) {
             Some(reason) => DemoError::NoDraw(reason),
             None => DemoError::Interrupted,
         });

@@ -117,15 +117,10 @@ fn some_of(mut names: Vec<String>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn scratch(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("riemla-output-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        path
-    }
-
     #[test]
     fn earlier_output_is_replaced_and_other_files_are_refused() {
-        let path = scratch("replace");
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("out");
         let files = |text: &str| Files {
             report: text.into(),
             results: format!("{{\"schema\": \"{SCHEMA}\", \"text\": \"{text}\"}}"),
@@ -142,18 +137,17 @@ mod tests {
         assert!(error.ends_with("(a, b, c, and 2 more)"), "{error}");
         OutputDir::prepare(&path, true).expect("forced").write(&files("newer")).expect("writes");
         assert_eq!(fs::read(path.join("a")).expect("there"), b"precious");
-        fs::remove_dir_all(&path).expect("cleans up");
     }
 
     #[test]
     fn places_that_cannot_be_written_are_named() {
-        let path = scratch("file");
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("file");
         fs::write(&path, b"a file").expect("writes");
         assert!(matches!(OutputDir::prepare(&path, true), Err(OutputError::NotADirectory(_))));
         assert!(matches!(OutputDir::prepare(&path.join("below"), true), Err(OutputError::Io { .. })));
-        fs::remove_file(&path).expect("cleans up");
+        fs::remove_file(&path).expect("removes it");
         fs::create_dir_all(path.join(REPORT)).expect("creates");
         assert!(OutputDir::prepare(&path, true).is_err());
-        fs::remove_dir_all(&path).expect("cleans up");
     }
 }

@@ -14,9 +14,7 @@ pub fn report(result: &DemoResult) -> Result<Report, PlotError> {
     let mut report = Report::new("riemla: uncertainty of a trained network, by five methods");
     let mut about = Section::new("", "");
     about.text(texts::ABOUT);
-    for note in notes(result) {
-        about.text(note);
-    }
+    about.texts(notes(result));
     let mut losses = Section::new("Loss of the draws", texts::LOSSES);
     losses.figure(figures::losses(result), texts::LOSSES_CAPTION);
     let mut numbers = Section::new("Scores", texts::SCORES);
@@ -96,19 +94,12 @@ fn scores(result: &DemoResult) -> Table {
     )
     .caption(scores_caption(result));
     for method in &result.methods {
-        table.row(method.method.name(), score_cells(result, method));
+        let s = &method.scores;
+        let scores = [s.accuracy, s.nll, s.brier, s.ece, s.mce, s.auroc_far, s.confidence_far];
+        let costs = result.costs(method).map(|cost| cost.unwrap_or(f64::NAN));
+        table.row(method.method.name(), scores.into_iter().chain(costs));
     }
     table
-}
-
-fn score_cells(result: &DemoResult, method: &MethodResult) -> Vec<Cell> {
-    let s = &method.scores;
-    let timing = result.timing.methods.iter().find(|t| t.method == method.method);
-    let gradients = method.counters.map_or(f64::NAN, |c| c.gradients as f64 / method.draws as f64);
-    let milliseconds = timing.map_or(f64::NAN, |t| t.milliseconds_per_draw);
-    [s.accuracy, s.nll, s.brier, s.ece, s.mce, s.auroc_far, s.confidence_far, gradients, milliseconds]
-        .map(Cell::Number)
-        .into()
 }
 
 fn scores_caption(result: &DemoResult) -> String {
@@ -166,27 +157,21 @@ fn geodesic_cells(method: &MethodResult) -> Vec<Cell> {
     } else {
         cells.extend([const { Cell::Empty }; 6]);
     }
-    cells.push(method.virial_ratio.map_or(Cell::Empty, Cell::Number));
+    cells.push(method.virial_ratio.into());
     cells
 }
 
 fn virial_caption(result: &DemoResult) -> String {
     let found = result.method(Method::RiemLa).and_then(|m| Some((m.virial_ratio?, m.strength?)));
     let verdict = found.map(|(ratio, a)| {
-        let a = format!("{a:.3}");
-        if ratio < 0.9 {
-            format!(
-                " Here riem-la has {ratio:.2} at strength {a}: a smaller strength would let the draws \
-                 move further from the trained weights."
-            )
-        } else if ratio > 1.1 {
-            format!(
-                " Here riem-la has {ratio:.2} at strength {a}: a larger strength would keep the draws \
-                 closer to the trained weights."
-            )
-        } else {
-            format!(" Here riem-la has {ratio:.2} at strength {a}: about right.")
-        }
+        let reading = match ratio {
+            _ if ratio < 0.9 => {
+                "a smaller strength would let the draws move further from the trained weights"
+            }
+            _ if ratio > 1.1 => "a larger strength would keep the draws closer to the trained weights",
+            _ => "about right",
+        };
+        format!(" Here riem-la has {ratio:.2} at strength {a:.3}: {reading}.")
     });
     format!("Totals over all draws. {}{}", texts::VIRIAL, verdict.unwrap_or_default())
 }

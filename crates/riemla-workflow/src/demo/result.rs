@@ -1,10 +1,9 @@
 //! What a demonstration found, as plain data: the content of `results.json`.
 
 use riemla::geometry::Counters;
-use riemla::objective::Objective;
-use riemla::posterior::{Draw, GeodesicSummary, Method};
+use riemla::posterior::{GeodesicSummary, Method};
 use riemla::score::ReliabilityBin;
-use riemla::train::{TrainReport, TrainStatus};
+use riemla::train::TrainStatus;
 use serde::Serialize;
 
 use super::DemoConfig;
@@ -46,6 +45,13 @@ impl DemoResult {
         self.methods.iter().find(|m| m.method == method)
     }
 
+    /// Gradients and milliseconds per draw of a method, where they are known.
+    pub(super) fn costs(&self, method: &MethodResult) -> [Option<f64>; 2] {
+        let timing = self.timing.methods.iter().find(|timing| timing.method == method.method);
+        let gradients = method.counters.map(|counters| counters.gradients as f64 / method.draws as f64);
+        [gradients, timing.map(|timing| timing.milliseconds_per_draw)]
+    }
+
     /// The result as JSON, with a line break at its end.
     pub fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self);
@@ -83,13 +89,6 @@ pub struct TrainingSummary {
     pub evaluations: usize,
     /// How the last descent ended.
     pub status: TrainStatus,
-}
-
-impl TrainingSummary {
-    pub(super) fn new(evaluations: usize, last: &TrainReport) -> Self {
-        let TrainReport { value: loss, gradient_norm, status, .. } = *last;
-        Self { loss, gradient_norm, evaluations, status }
-    }
 }
 
 /// The Laplace approximation.
@@ -168,12 +167,6 @@ pub struct DrawRecord {
     pub geodesic: Option<GeodesicSummary>,
 }
 
-impl DrawRecord {
-    pub(super) fn new(draw: &Draw, objective: &dyn Objective) -> Self {
-        Self { index: draw.index, loss: objective.value(&draw.theta), geodesic: draw.geodesic }
-    }
-}
-
 /// A draw that could not be made.
 #[derive(Debug, Clone, Serialize)]
 pub struct FailedDraw {
@@ -181,12 +174,6 @@ pub struct FailedDraw {
     pub index: u64,
     /// Why.
     pub reason: String,
-}
-
-impl FailedDraw {
-    pub(super) fn new((index, reason): &(u64, String)) -> Self {
-        Self { index: *index, reason: reason.clone() }
-    }
 }
 
 /// A posterior without a draw.

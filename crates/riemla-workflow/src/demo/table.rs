@@ -11,7 +11,7 @@ const HEAD: [&str; 9] =
 /// The scores of all methods, aligned, with a line on what the columns mean.
 pub fn table(result: &DemoResult) -> String {
     let mut rows = vec![HEAD.map(String::from).to_vec()];
-    rows.extend(result.methods.iter().map(|m| row(result, m).to_vec()));
+    rows.extend(result.methods.iter().map(|m| row(result, m)));
     let mut out = aligned(&rows);
     let _ = write!(
         out,
@@ -27,19 +27,13 @@ pub fn table(result: &DemoResult) -> String {
     out
 }
 
-fn row(result: &DemoResult, method: &MethodResult) -> [String; 9] {
+fn row(result: &DemoResult, method: &MethodResult) -> Vec<String> {
     let s = &method.scores;
-    let timing = result.timing.methods.iter().find(|t| t.method == method.method);
-    let gradients = method.counters.map(|c| c.gradients as f64 / method.draws as f64);
-    [
-        method.method.to_string(),
-        format!("{:.3}", s.accuracy),
-        format!("{:.3}", s.nll),
-        format!("{:.3}", s.brier),
-        format!("{:.3}", s.ece),
-        format!("{:.3}", s.mce),
-        format!("{:.3}", s.auroc_far),
+    let scores = [s.accuracy, s.nll, s.brier, s.ece, s.mce, s.auroc_far].map(|score| format!("{score:.3}"));
+    let [gradients, milliseconds] = result.costs(method);
+    let costs = [
         gradients.map_or("-".into(), |g| format!("{g:.0}")),
-        timing.map_or("-".into(), |t| format!("{:.2}", t.milliseconds_per_draw)),
-    ]
+        milliseconds.map_or("-".into(), |ms| format!("{ms:.2}")),
+    ];
+    [method.method.to_string()].into_iter().chain(scores).chain(costs).collect()
 }

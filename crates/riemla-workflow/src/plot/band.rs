@@ -59,28 +59,15 @@ impl BandChart {
         self
     }
 
-    /// A sampled function, drawn thin.
-    pub fn sample(mut self, values: Vec<f64>) -> Self {
-        self.samples.push(values);
-        self
-    }
-
-    /// Observations (x, y).
-    pub fn data(mut self, points: Vec<(f64, f64)>) -> Self {
-        self.data = points;
-        self
-    }
-
-    /// The look of mean and bands, e.g. `Style::method(MethodName::RiemLa)`.
-    pub fn style(mut self, style: Style) -> Self {
-        self.style = style;
-        self
-    }
-
-    /// Another size than [`Size::FIGURE`].
-    pub fn size(mut self, size: Size) -> Self {
-        self.size = size;
-        self
+    builder! {
+        /// A sampled function, drawn thin.
+        sample: Vec<f64> => samples;
+        /// Observations (x, y).
+        data: Vec<(f64, f64)>;
+        /// The look of mean and bands, e.g. `Style::method(MethodName::RiemLa)`.
+        style: Style;
+        /// Another size than [`Size::FIGURE`].
+        size: Size;
     }
 
     fn panel(&self, top: f64) -> Option<Panel> {

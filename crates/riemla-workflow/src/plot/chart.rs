@@ -108,22 +108,13 @@ impl Chart {
         Self { title: title.into(), x, y, series: Vec::new(), references: Vec::new(), size: Size::FIGURE }
     }
 
-    /// Adds a series; later ones are drawn on top.
-    pub fn series(mut self, series: Series) -> Self {
-        self.series.push(series);
-        self
-    }
-
-    /// Adds a labelled reference line.
-    pub fn reference(mut self, reference: Reference) -> Self {
-        self.references.push(reference);
-        self
-    }
-
-    /// Another size than [`Size::FIGURE`].
-    pub fn size(mut self, size: Size) -> Self {
-        self.size = size;
-        self
+    builder! {
+        /// Adds a series; later ones are drawn on top.
+        series: Series => series;
+        /// Adds a labelled reference line.
+        reference: Reference => references;
+        /// Another size than [`Size::FIGURE`].
+        size: Size;
     }
 
     fn panel(&self, top: f64) -> Option<Panel> {

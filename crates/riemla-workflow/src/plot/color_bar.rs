@@ -57,14 +57,7 @@ impl ColorBar {
         let thickness = self.thickness();
         svg.label(left + width / 2.0, top + 15.0, "middle", &self.label);
         if let Some(image) = data_address(STEPS, &self.beliefs(), self.classes) {
-            svg.element("image")
-                .num("x", left)
-                .num("y", top + 21.0)
-                .num("width", width)
-                .num("height", thickness)
-                .attr("preserveAspectRatio", "none")
-                .attr("href", &image)
-                .end();
+            svg.image(left, top + 21.0, width, thickness, &image);
         }
         svg.rect(left, top + 21.0, width, thickness, "edge").end();
         for (at, text) in self.marks() {

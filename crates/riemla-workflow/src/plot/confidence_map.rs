@@ -72,12 +72,6 @@ impl ConfidenceMap {
         self
     }
 
-    /// Data points (x, y, class), drawn on top.
-    pub fn data(mut self, points: Vec<(f64, f64, usize)>) -> Self {
-        self.data = points;
-        self
-    }
-
     /// More contour lines, of the probability of class 1 (or of the largest probability).
     pub fn contours(mut self, levels: &[f64]) -> Self {
         self.levels = levels.to_vec();
@@ -91,16 +85,13 @@ impl ConfidenceMap {
         self
     }
 
-    /// Names the classes of the data points above the map.
-    pub fn legend(mut self, show: bool) -> Self {
-        self.legend = show;
-        self
-    }
-
-    /// Another size than 320 × 330.
-    pub fn size(mut self, size: Size) -> Self {
-        self.size = size;
-        self
+    builder! {
+        /// Data points (x, y, class), drawn on top.
+        data: Vec<(f64, f64, usize)>;
+        /// Names the classes of the data points above the map.
+        legend: bool;
+        /// Another size than 320 × 330.
+        size: Size;
     }
 
     fn classes(&self) -> usize {
@@ -128,16 +119,17 @@ impl ConfidenceMap {
             self.grids[k].values()[n] - rivals.map(|(_, g)| g.values()[n]).fold(f64::NEG_INFINITY, f64::max)
         };
         // The last class's boundary is made of the others' boundaries.
-        (0..self.grids.len() - 1)
-            .map(|k| {
-                self.grids[k].with_values((0..self.grids[k].values().len()).map(|n| lead(k, n)).collect())
-            })
-            .collect()
+        (0..self.grids.len() - 1).map(|k| self.of_nodes(|n| lead(k, n))).collect()
     }
 
     fn largest(&self) -> Grid {
         let largest = |n: usize| self.grids.iter().map(|g| g.values()[n]).fold(f64::NAN, f64::max);
-        self.grids[0].with_values((0..self.grids[0].values().len()).map(largest).collect())
+        self.of_nodes(largest)
+    }
+
+    /// A number per node.
+    fn of_nodes(&self, number: impl Fn(usize) -> f64) -> Grid {
+        self.grids[0].with_values((0..self.grids[0].values().len()).map(number).collect())
     }
 
     fn draw_heat(&self, svg: &mut Svg, panel: &Panel) {
@@ -147,14 +139,8 @@ impl ConfidenceMap {
         let Some(image) = data_address(nx, &beliefs, self.classes()) else { return };
         // Pixel centres lie on the nodes, so the image reaches half a cell beyond the range.
         let (dx, dy) = (panel.width / (nx - 1) as f64, panel.height / (ny - 1) as f64);
-        svg.element("image")
-            .num("x", panel.left - dx / 2.0)
-            .num("y", panel.top - dy / 2.0)
-            .num("width", panel.width + dx)
-            .num("height", panel.height + dy)
-            .attr("preserveAspectRatio", "none")
-            .attr("href", &image)
-            .end();
+        let (left, top) = (panel.left - dx / 2.0, panel.top - dy / 2.0);
+        svg.image(left, top, panel.width + dx, panel.height + dy, &image);
     }
 
     fn draw_contours(&self, svg: &mut Svg, panel: &Panel) {
@@ -229,6 +215,6 @@ fn draw_lines(svg: &mut Svg, panel: &Panel, grid: &Grid, level: f64, class: &str
     };
     let data: String = contour(grid, level).into_iter().map(line).collect();
     if !data.is_empty() {
-        svg.element("path").attr("class", class).attr("d", &data).titled(tooltip);
+        svg.path(&data, class).titled(tooltip);
     }
 }

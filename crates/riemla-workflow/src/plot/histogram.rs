@@ -61,16 +61,11 @@ impl Histogram {
         self
     }
 
-    /// Adds a labelled reference line, e.g. an expected value.
-    pub fn reference(mut self, reference: Reference) -> Self {
-        self.references.push(reference);
-        self
-    }
-
-    /// Another size than [`Size::FIGURE`].
-    pub fn size(mut self, size: Size) -> Self {
-        self.size = size;
-        self
+    builder! {
+        /// Adds a labelled reference line, e.g. an expected value.
+        reference: Reference => references;
+        /// Another size than [`Size::FIGURE`].
+        size: Size;
     }
 
     fn shares(&self) -> bool {

@@ -23,34 +23,23 @@ pub(crate) fn open_series(svg: &mut Svg, style: Style) {
 
 /// One point symbol of radius `r`, still open for a tooltip.
 pub(crate) fn draw_marker(svg: &mut Svg, marker: Marker, (x, y): (f64, f64), r: f64) -> Element<'_> {
-    let polygon =
-        |corners: &[(f64, f64)]| path_data(corners.iter().map(|(a, b)| (x + a * r, y + b * r)), true);
-    match marker {
-        Marker::Circle => svg.element("circle").attr("class", "dot").num("cx", x).num("cy", y).num("r", r),
-        Marker::Square => svg.rect(x - 0.88 * r, y - 0.88 * r, 1.76 * r, 1.76 * r, "dot"),
-        Marker::Triangle => {
-            let data = polygon(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]);
-            svg.element("path").attr("class", "dot").attr("d", &data)
+    let path = |corners: &[(f64, f64)], closed| {
+        path_data(corners.iter().map(|(a, b)| (x + a * r, y + b * r)), closed)
+    };
+    let polygon = |corners: &[(f64, f64)]| (path(corners, true), "dot");
+    let strokes = |a: [(f64, f64); 2], b: [(f64, f64); 2]| (path(&a, false) + &path(&b, false), "cross");
+    let (data, class) = match marker {
+        Marker::Circle => {
+            return svg.element("circle").attr("class", "dot").num("cx", x).num("cy", y).num("r", r);
         }
-        Marker::Down => {
-            let data = polygon(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]);
-            svg.element("path").attr("class", "dot").attr("d", &data)
-        }
-        Marker::Diamond => {
-            let data = polygon(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]);
-            svg.element("path").attr("class", "dot").attr("d", &data)
-        }
-        Marker::Cross => {
-            let a = path_data([(x - 0.8 * r, y - 0.8 * r), (x + 0.8 * r, y + 0.8 * r)], false);
-            let b = path_data([(x - 0.8 * r, y + 0.8 * r), (x + 0.8 * r, y - 0.8 * r)], false);
-            svg.element("path").attr("class", "cross").attr("d", &(a + &b))
-        }
-        Marker::Plus => {
-            let a = path_data([(x - 1.1 * r, y), (x + 1.1 * r, y)], false);
-            let b = path_data([(x, y - 1.1 * r), (x, y + 1.1 * r)], false);
-            svg.element("path").attr("class", "cross").attr("d", &(a + &b))
-        }
-    }
+        Marker::Square => return svg.rect(x - 0.88 * r, y - 0.88 * r, 1.76 * r, 1.76 * r, "dot"),
+        Marker::Triangle => polygon(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
+        Marker::Down => polygon(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]),
+        Marker::Diamond => polygon(&[(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)]),
+        Marker::Cross => strokes([(-0.8, -0.8), (0.8, 0.8)], [(-0.8, 0.8), (0.8, -0.8)]),
+        Marker::Plus => strokes([(-1.1, 0.0), (1.1, 0.0)], [(0.0, -1.1), (0.0, 1.1)]),
+    };
+    svg.path(&data, class)
 }
 
 /// A curve through points; it is interrupted where a point has no place on the axes.
@@ -61,7 +50,7 @@ pub(crate) fn draw_curve(svg: &mut Svg, panel: &Panel, points: &[(f64, f64)], cl
     if data.is_empty() {
         return;
     }
-    let path = svg.element("path").attr("class", class).attr("d", &data);
+    let path = svg.path(&data, class);
     if tooltip.is_empty() { path.end() } else { path.titled(tooltip) }
 }
 
@@ -86,7 +75,7 @@ pub(crate) fn draw_band(
     };
     let data: String = pixels.split(Option::is_none).filter(|run| run.len() > 1).map(outline).collect();
     if !data.is_empty() {
-        svg.element("path").attr("class", "band").attr("d", &data).titled(tooltip);
+        svg.path(&data, "band").titled(tooltip);
     }
 }
 
@@ -112,7 +101,7 @@ pub(crate) fn draw_error_bar(svg: &mut Svg, panel: &Panel, x: f64, low: f64, hig
     if let (Some(x), Some(low), Some(high)) = (panel.at_x(x), bottom, panel.at_y(high)) {
         let cap = |y| path_data([(x - 3.0, y), (x + 3.0, y)], false);
         let stem = path_data([(x, low), (x, high)], false);
-        svg.element("path").attr("class", "error").attr("d", &(cap(low) + &stem + &cap(high))).end();
+        svg.path(&(cap(low) + &stem + &cap(high)), "error").end();
     }
 }
 
@@ -123,7 +112,7 @@ pub(crate) fn draw_interval(svg: &mut Svg, panel: &Panel, y: f64, low: f64, high
     if let Some(right) = panel.at_x(high).map(|x| x.min(panel.right())) {
         let cap = |x| path_data([(x, y - 3.0), (x, y + 3.0)], false);
         let stem = path_data([(left, y), (right, y)], false);
-        svg.element("path").attr("class", "error").attr("d", &(cap(left) + &stem + &cap(right))).end();
+        svg.path(&(cap(left) + &stem + &cap(right)), "error").end();
     }
 }
 

@@ -15,6 +15,19 @@
 //! assert!(svg.starts_with("<svg"));
 //! ```
 
+/// Methods of a plot under construction: `field: Type` replaces a part, `name: Type => list` adds to several.
+macro_rules! builder {
+    ($($(#[$docs:meta])* $name:ident: $type:ty $(=> $list:ident)?;)*) => {
+        $($(#[$docs])*
+        pub fn $name(mut self, $name: $type) -> Self {
+            builder!(@put self, $name $(, $list)?);
+            self
+        })*
+    };
+    (@put $self:ident, $name:ident) => { $self.$name = $name };
+    (@put $self:ident, $name:ident, $list:ident) => { $self.$list.push($name) };
+}
+
 mod axis;
 mod band;
 mod chart;

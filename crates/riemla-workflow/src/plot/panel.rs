@@ -191,10 +191,7 @@ impl Panel {
         let (l, t, w, h) =
             (self.left - room, self.top - room, self.width + 2.0 * room, self.height + 2.0 * room);
         svg.element("svg")
-            .num("x", l)
-            .num("y", t)
-            .num("width", w)
-            .num("height", h)
+            .place(l, t, w, h)
             .attr("viewBox", &format!("{l:.2} {t:.2} {w:.2} {h:.2}"))
             .attr("preserveAspectRatio", "none")
             .attr("overflow", "hidden")

@@ -37,16 +37,11 @@ impl ReliabilityDiagram {
         Self { title, bins, style, size: Size::new(320.0, 350.0) }
     }
 
-    /// Another look.
-    pub fn style(mut self, style: Style) -> Self {
-        self.style = style;
-        self
-    }
-
-    /// Another size than 320 × 350.
-    pub fn size(mut self, size: Size) -> Self {
-        self.size = size;
-        self
+    builder! {
+        /// Another look.
+        style: Style;
+        /// Another size than 320 × 350.
+        size: Size;
     }
 
     /// Number of predictions.

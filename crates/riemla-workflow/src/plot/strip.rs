@@ -29,16 +29,11 @@ impl StripPlot {
         self
     }
 
-    /// Adds a labelled reference line.
-    pub fn reference(mut self, reference: Reference) -> Self {
-        self.references.push(reference);
-        self
-    }
-
-    /// Another size than [`Size::FIGURE`].
-    pub fn size(mut self, size: Size) -> Self {
-        self.size = size;
-        self
+    builder! {
+        /// Adds a labelled reference line.
+        reference: Reference => references;
+        /// Another size than [`Size::FIGURE`].
+        size: Size;
     }
 
     fn panel(&self, top: f64) -> Option<Panel> {

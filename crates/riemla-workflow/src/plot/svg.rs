@@ -75,12 +75,18 @@ impl Svg {
 
     /// A rectangle, still open for more attributes.
     pub fn rect(&mut self, x: f64, y: f64, width: f64, height: f64, class: &str) -> Element<'_> {
-        self.element("rect")
-            .attr("class", class)
-            .num("x", x)
-            .num("y", y)
-            .num("width", width.max(0.0))
-            .num("height", height.max(0.0))
+        self.element("rect").attr("class", class).place(x, y, width.max(0.0), height.max(0.0))
+    }
+
+    /// A path, still open for more attributes.
+    pub fn path(&mut self, data: &str, class: &str) -> Element<'_> {
+        self.element("path").attr("class", class).attr("d", data)
+    }
+
+    /// A picture stretched to a rectangle.
+    pub fn image(&mut self, x: f64, y: f64, width: f64, height: f64, address: &str) {
+        let image = self.element("image").place(x, y, width, height);
+        image.attr("preserveAspectRatio", "none").attr("href", address).end();
     }
 }
 
@@ -95,6 +101,11 @@ impl Element<'_> {
     pub fn num(self, name: &str, value: f64) -> Self {
         let _ = write!(self.svg.out, " {name}=\"{}\"", num(value));
         self
+    }
+
+    /// Adds the attributes of a rectangle.
+    pub fn place(self, x: f64, y: f64, width: f64, height: f64) -> Self {
+        self.num("x", x).num("y", y).num("width", width).num("height", height)
     }
 
     /// Ends an element without content.

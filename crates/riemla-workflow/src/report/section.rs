@@ -88,6 +88,16 @@ impl Section {
         self.push(Block::Text { text: text.into() })
     }
 
+    /// Adds paragraphs of several texts.
+    pub fn texts<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) -> &mut Self {
+        texts.into_iter().fold(self, |section, text| section.text(text))
+    }
+
+    /// Adds figures, one below the other.
+    pub fn figures(&mut self, figures: impl IntoIterator<Item = (String, String)>) -> &mut Self {
+        figures.into_iter().fold(self, |section, (svg, caption)| section.figure(svg, caption))
+    }
+
     /// Adds one figure.
     pub fn figure(&mut self, svg: impl Into<String>, caption: impl Into<String>) -> &mut Self {
         let figures = vec![Figure::new(svg.into(), caption.into())];

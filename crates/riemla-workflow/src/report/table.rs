@@ -77,33 +77,34 @@ impl Cell {
         if let Self::Estimate(_, error) = self { Some(*error) } else { None }
     }
 
-    fn html(&self, decimals: usize) -> String {
+    /// In the words of a format: how it marks an error, and writes any text.
+    fn written(&self, decimals: usize, (small, end): (&str, &str), text: impl Fn(&str) -> String) -> String {
         match self {
             Self::Number(value) => fixed(*value, decimals),
             Self::Estimate(value, error) => {
-                format!("{} <small>± {}</small>", fixed(*value, decimals), fixed(*error, decimals))
+                format!("{} {small}± {}{end}", fixed(*value, decimals), fixed(*error, decimals))
             }
-            // Sentences may be broken into lines, a number and its error may not.
-            Self::Text(text) => escape(&text.replace(" ± ", "\u{a0}±\u{a0}")),
+            Self::Text(words) => text(words),
             Self::Empty => String::new(),
         }
     }
 
-    fn markdown(&self, decimals: usize) -> String {
-        match self {
-            Self::Number(value) => fixed(*value, decimals),
-            Self::Estimate(value, error) => {
-                format!("{} ± {}", fixed(*value, decimals), fixed(*error, decimals))
-            }
-            Self::Text(text) => text.replace('|', "\\|"),
-            Self::Empty => String::new(),
-        }
+    fn html(&self, decimals: usize) -> String {
+        // Sentences may be broken into lines, a number and its error may not.
+        let text = |text: &str| escape(&text.replace(" ± ", "\u{a0}±\u{a0}"));
+        self.written(decimals, ("<small>", "</small>"), text)
     }
 }
 
 impl From<f64> for Cell {
     fn from(value: f64) -> Self {
         Self::Number(value)
+    }
+}
+
+impl From<Option<f64>> for Cell {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::Empty, Self::Number)
     }
 }
 
@@ -250,14 +251,14 @@ impl Table {
     /// The table as Markdown, its caption above.
     pub(super) fn to_markdown(&self) -> String {
         let escape = |text: &str| text.replace('|', "\\|");
+        let of = |cell: &Cell, i: usize| cell.written(self.decimals(i), ("", ""), escape);
         let caption = if self.caption.is_empty() { String::new() } else { format!("\n{}\n", self.caption) };
         let mut text = format!("{caption}\n| {} |", escape(&self.corner));
         self.columns.iter().for_each(|column| text += &format!(" {} |", escape(&column.title)));
         text += &format!("\n|{}\n", "---|".repeat(self.columns.len() + 1));
         for (name, cells) in &self.rows {
             text += &format!("| {} |", escape(name));
-            let cell = |(i, cell): (usize, &Cell)| format!(" {} |", cell.markdown(self.decimals(i)));
-            text.extend(cells.iter().enumerate().map(cell));
+            text.extend(cells.iter().enumerate().map(|(i, cell)| format!(" {} |", of(cell, i))));
             text.push('\n');
         }
         text

@@ -2,9 +2,9 @@
 
 use riemla::data::{Dataset, Targets};
 use riemla::objective::{Likelihood, TargetKind};
-use riemla::predict::{ClassPrediction, Prediction, RegressionPrediction};
+use riemla::predict::{Prediction, RegressionPrediction};
 
-use super::parts::{bare_labels, column};
+use super::parts::{bare_classes, bare_labels, column};
 
 /// The prediction of the training targets alone, the same for every row, for a likelihood with `outputs` outputs:
 /// frequencies of the classes (one that training has not seen gets a share of one row) or labels, mean and variance, or
@@ -17,13 +17,7 @@ pub fn constant(train: &Dataset, likelihood: Likelihood, outputs: usize, rows: u
             let mut shares = vec![1.0 / classes as f64; classes];
             labels.iter().for_each(|&label| shares[label] += 1.0);
             shares.iter_mut().for_each(|share| *share /= n + 1.0);
-            return Prediction::Classes(ClassPrediction {
-                classes,
-                probabilities: shares.repeat(rows),
-                entropy: Vec::new(),
-                aleatoric: None,
-                epistemic: None,
-            });
+            return bare_classes(classes, shares.repeat(rows));
         }
         Targets::Values { values, outputs } => (values, *outputs),
     };
@@ -37,7 +31,7 @@ pub fn constant(train: &Dataset, likelihood: Likelihood, outputs: usize, rows: u
     match likelihood.kind() {
         TargetKind::Labels => {
             let shares: Vec<f64> = sums.iter().map(|sum| (sum + 0.5) / (n + 1.0)).collect();
-            Prediction::Labels(bare_labels(width, shares.repeat(rows)))
+            bare_labels(width, shares.repeat(rows))
         }
         TargetKind::Counts => {
             // Half an event where training has seen none: a rate of 0 would rule all counts out.

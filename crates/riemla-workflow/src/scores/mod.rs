@@ -223,18 +223,10 @@ impl Doubts {
 
 #[cfg(test)]
 mod tests {
-    use riemla::predict::ClassPrediction;
-
     use super::*;
 
     fn classes(probabilities: &[f64]) -> Prediction {
-        Prediction::Classes(ClassPrediction {
-            classes: 2,
-            probabilities: probabilities.to_vec(),
-            entropy: Vec::new(),
-            aleatoric: None,
-            epistemic: None,
-        })
+        parts::bare_classes(2, probabilities.to_vec())
     }
 
     #[test]

@@ -7,18 +7,10 @@ use riemla::score::take_rows;
 /// The rows of a prediction that scores look at.
 pub(super) fn some_rows(prediction: &Prediction, rows: &[usize]) -> Prediction {
     match prediction {
-        Prediction::Classes(p) => Prediction::Classes(ClassPrediction {
-            classes: p.classes,
-            probabilities: take_rows(&p.probabilities, p.classes, rows),
-            entropy: Vec::new(),
-            aleatoric: None,
-            epistemic: None,
-        }),
+        Prediction::Classes(p) => bare_classes(p.classes, take_rows(&p.probabilities, p.classes, rows)),
         Prediction::Values(p) => Prediction::Values(some_values(p, rows)),
         Prediction::Counts(p) => Prediction::Counts(some_values(p, rows)),
-        Prediction::Labels(p) => {
-            Prediction::Labels(bare_labels(p.labels, take_rows(&p.probabilities, p.labels, rows)))
-        }
+        Prediction::Labels(p) => bare_labels(p.labels, take_rows(&p.probabilities, p.labels, rows)),
     }
 }
 
@@ -31,9 +23,16 @@ fn some_values(p: &RegressionPrediction, rows: &[usize]) -> RegressionPrediction
     }
 }
 
-/// Probabilities without their entropies, which no score needs.
-pub(super) fn bare_labels(labels: usize, probabilities: Vec<f64>) -> LabelPrediction {
-    LabelPrediction { labels, probabilities, entropy: Vec::new(), aleatoric: None, epistemic: None }
+/// Probabilities of classes without their entropies, which no score needs.
+pub(super) fn bare_classes(classes: usize, probabilities: Vec<f64>) -> Prediction {
+    let (entropy, aleatoric, epistemic) = (Vec::new(), None, None);
+    Prediction::Classes(ClassPrediction { classes, probabilities, entropy, aleatoric, epistemic })
+}
+
+/// The same of labels.
+pub(super) fn bare_labels(labels: usize, probabilities: Vec<f64>) -> Prediction {
+    let (entropy, aleatoric, epistemic) = (Vec::new(), None, None);
+    Prediction::Labels(LabelPrediction { labels, probabilities, entropy, aleatoric, epistemic })
 }
 
 /// The prediction of one of several targets.
@@ -48,7 +47,7 @@ pub(super) fn one_target(prediction: &Prediction, k: usize) -> Prediction {
         Prediction::Classes(_) => prediction.clone(),
         Prediction::Values(p) => Prediction::Values(values(p)),
         Prediction::Counts(p) => Prediction::Counts(values(p)),
-        Prediction::Labels(p) => Prediction::Labels(bare_labels(1, column(&p.probabilities, p.labels, k))),
+        Prediction::Labels(p) => bare_labels(1, column(&p.probabilities, p.labels, k)),
     }
 }
 

@@ -6,7 +6,8 @@ use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec};
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla_files::tensors::TensorFile;
 use riemla_files::{
-    Encoding, EncodingOptions, Model, TrainingRecord, import_onnx, import_state_dict, read_model_spec,
+    Encoding, EncodingOptions, ImportedNetwork, ImportedWeights, Model, ModelSpec, TrainingRecord,
+    import_onnx, import_state_dict, read_model_spec,
 };
 
 use super::error::{Result, WorkflowError};
@@ -46,7 +47,7 @@ pub struct Imported {
 /// Reads a network of another program.
 pub fn import(config: &ImportConfig) -> Result<Imported> {
     let path = &config.weights;
-    let Found { mut network, theta, likelihood: known, mut notes } = read(config)?;
+    let ImportedNetwork { mut network, theta, likelihood: known, mut notes } = read(config)?;
     let outputs = Network::new(&network)?.outputs();
     let named = config.likelihood.map(|name| name.with_noise(config.sigma_noise, outputs)).transpose()?;
     let likelihood = match named.or(known) {
@@ -64,10 +65,8 @@ pub fn import(config: &ImportConfig) -> Result<Imported> {
     };
     likelihood.check_outputs(outputs)?;
     notes.extend(last_activation(&mut network, likelihood));
-    let encoding = match &config.data {
-        Some(files) => Some(encoding(files, config, likelihood, &mut notes)?),
-        None => None,
-    };
+    let files = config.data.as_ref();
+    let encoding = files.map(|files| encoding(files, config, likelihood, &mut notes)).transpose()?;
     let model = Model {
         network,
         likelihood,
@@ -113,32 +112,19 @@ fn last_activation(network: &mut NetworkSpec, likelihood: Likelihood) -> Option<
     }
 }
 
-/// A network as its file has it.
-struct Found {
-    network: NetworkSpec,
-    theta: Vec<f64>,
-    likelihood: Option<Likelihood>,
-    notes: Vec<String>,
-}
-
 /// Reads ONNX, or a state dict with the description of its network.
-fn read(config: &ImportConfig) -> Result<Found> {
+fn read(config: &ImportConfig) -> Result<ImportedNetwork> {
     let path = &config.weights;
     let onnx = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("onnx"));
     match (&config.network, onnx) {
-        (None, true) => {
-            let found = import_onnx(path)?;
-            let (network, likelihood) = (found.network, found.likelihood);
-            Ok(Found { network, theta: found.theta, likelihood, notes: found.notes })
-        }
+        (None, true) => Ok(import_onnx(path)?),
         (Some(_), true) => {
             Err(WorkflowError::unfit("an ONNX file contains its network: leave out --network"))
         }
         (Some(spec), false) => {
-            let spec = read_model_spec(spec)?;
-            let found = import_state_dict(path, &spec.network)?;
-            let (network, likelihood) = (spec.network, spec.likelihood);
-            Ok(Found { network, theta: found.theta, likelihood, notes: found.notes })
+            let ModelSpec { network, likelihood } = read_model_spec(spec)?;
+            let ImportedWeights { theta, notes } = import_state_dict(path, &network)?;
+            Ok(ImportedNetwork { network, theta, likelihood, notes })
         }
         (None, false) => {
             // Perhaps it is none: that would be the first thing to say.

@@ -1,6 +1,7 @@
 //! Data from files for a given model: tables through the model's encoding, arrays and images as
 //! they are.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use riemla::data::{Dataset, Targets};
@@ -294,9 +295,7 @@ pub(super) fn looks_like_classes(table: &Table, column: &str) -> Result<bool> {
         Values::Strings(_) => true,
         Values::Numbers(numbers) => {
             let there = numbers.iter().filter(|n| !n.is_nan());
-            let mut different: Vec<i64> = there.clone().map(|n| *n as i64).collect();
-            different.sort_unstable();
-            different.dedup();
+            let different: BTreeSet<i64> = there.clone().map(|n| *n as i64).collect();
             let whole = there.into_iter().all(|n| n.fract() == 0.0);
             whole && different.len() <= 20 && different.len() * 3 <= numbers.len()
         }
@@ -307,11 +306,6 @@ pub(super) fn looks_like_classes(table: &Table, column: &str) -> Result<bool> {
 pub(super) fn looks_like_label(table: &Table, column: &str) -> Result<bool> {
     Ok(match &table.column(column)?.values {
         Values::Numbers(numbers) => numbers.iter().all(|n| *n == 0.0 || *n == 1.0),
-        Values::Strings(entries) => {
-            let mut different: Vec<&String> = entries.iter().collect();
-            different.sort_unstable();
-            different.dedup();
-            different.len() == 2
-        }
+        Values::Strings(entries) => entries.iter().collect::<BTreeSet<_>>().len() == 2,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use riemla::nn::Network;
+use riemla::nn::{Network, NetworkSpec};
 use riemla_files::idx::read_idx;
 use riemla_files::members::{MEMBERS_FILE, members_of};
 use riemla_files::model::MODEL_FILE;
@@ -11,8 +11,8 @@ use riemla_files::samples::{SAMPLES_FILE, read_samples};
 use riemla_files::table::{Column, Values};
 use riemla_files::tensors::TensorFile;
 use riemla_files::{
-    Format, Model, ReadOptions, RunConfig, SavedPosterior, Shard, Source, import_onnx, read_model_spec,
-    read_table,
+    Format, Model, ReadOptions, RunConfig, RunInfo, SavedPosterior, Shard, Source, import_onnx,
+    read_model_spec, read_table,
 };
 use serde_json::{Value, json};
 
@@ -22,6 +22,9 @@ use super::error::{Result, WorkflowError};
 use super::memory;
 use super::sample::SAMPLES_DIRECTORY;
 use super::samplers::ChainRecord;
+
+/// A name and its value.
+type Property = (&'static str, Value);
 
 /// A description: what it is, and its properties in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +36,7 @@ pub struct Description {
 }
 
 impl Description {
-    fn new(kind: &'static str, properties: Vec<(&'static str, Value)>) -> Self {
+    fn new(kind: &'static str, properties: Vec<Property>) -> Self {
         Self { kind, properties }
     }
 
@@ -98,18 +101,24 @@ fn directory(path: &Path) -> Result<Description> {
     })
 }
 
-fn model(model: &Model) -> Result<Vec<(&'static str, Value)>> {
-    let network = Network::new(&model.network)?;
+/// What all networks have, and their parameters.
+fn network(spec: &NetworkSpec) -> Result<(Vec<Property>, Property)> {
+    let network = Network::new(spec)?;
     let parameters: Vec<String> =
         network.parameters().iter().map(|p| format!("{} {:?}", p.name, p.dims)).collect();
-    let mut properties = vec![
-        ("input", json!(model.network.input.to_string())),
+    let properties = vec![
+        ("input", json!(spec.input.to_string())),
         ("outputs", json!(network.outputs())),
         ("weights", json!(network.dim())),
-        ("parameters", json!(parameters)),
-        ("likelihood", json!(model.likelihood)),
-        ("prior_precision", json!(model.prior_precision)),
     ];
+    Ok((properties, ("parameters", json!(parameters))))
+}
+
+fn model(model: &Model) -> Result<Vec<Property>> {
+    let (mut properties, parameters) = network(&model.network)?;
+    properties.push(parameters);
+    properties.push(("likelihood", json!(model.likelihood)));
+    properties.push(("prior_precision", json!(model.prior_precision)));
     if let Some(encoding) = &model.encoding {
         properties.push(("features", json!(encoding.columns(false))));
         properties.push(("target", json!(encoding.target_columns().join(", "))));
@@ -171,12 +180,7 @@ fn all_shards(posterior: &Path) -> Result<serde_json::Map<String, Value>> {
 
 fn samples(path: &Path) -> Result<Description> {
     let samples = read_samples(path)?;
-    let mut properties = vec![
-        ("method", json!(samples.run.config.method())),
-        ("draws", json!(samples.draws.len())),
-        ("weights", json!(samples.run.dim)),
-        ("seed", json!(samples.run.seed)),
-    ];
+    let mut properties = run(&samples.run, samples.draws.len());
     match &samples.run.config {
         RunConfig::Posterior(config) => properties.extend([
             ("strength", json!(config.strength)),
@@ -208,61 +212,50 @@ fn onnx(path: &Path) -> Result<Description> {
         }
         found => found?,
     };
-    let network = Network::new(&found.network)?;
-    let properties = vec![
-        ("input", json!(found.network.input.to_string())),
-        ("outputs", json!(network.outputs())),
-        ("weights", json!(network.dim())),
+    let (mut properties, _) = network(&found.network)?;
+    properties.extend([
         ("layers", json!(found.network.layers)),
         ("likelihood", json!(found.likelihood)),
         ("notes", json!(found.notes)),
-    ];
+    ]);
     Ok(Description::new("ONNX model that can be imported", properties))
 }
 
 fn tensors(path: &Path) -> Result<Description> {
     let list = TensorFile::open(path)?.list()?;
-    let tensor = |(name, (dtype, dims)): (&String, &(_, Vec<usize>))| {
-        let dtype: &dyn std::fmt::Debug = dtype;
-        format!("{name} {dtype:?} {dims:?}")
-    };
     let numbers: usize = list.values().map(|(_, dims)| dims.iter().product::<usize>()).sum();
     let tensors: Vec<String> =
-        list.iter().map(|(name, (dtype, dims))| tensor((name, &(*dtype, dims.clone())))).collect();
-    Ok(Description::new(
-        "tensors (safetensors)",
-        vec![("numbers", json!(numbers)), ("tensors", json!(tensors))],
-    ))
+        list.iter().map(|(name, (dtype, dims))| format!("{name} {dtype:?} {dims:?}")).collect();
+    let properties = vec![("numbers", json!(numbers)), ("tensors", json!(tensors))];
+    Ok(Description::new("tensors (safetensors)", properties))
 }
 
 fn spec(path: &Path) -> Result<Description> {
     let spec = read_model_spec(path)?;
-    let network = Network::new(&spec.network)?;
-    let parameters: Vec<String> =
-        network.parameters().iter().map(|p| format!("{} {:?}", p.name, p.dims)).collect();
-    let properties = vec![
-        ("input", json!(spec.network.input.to_string())),
-        ("outputs", json!(network.outputs())),
-        ("weights", json!(network.dim())),
+    let (mut properties, parameters) = network(&spec.network)?;
+    properties.extend([
         ("layers", json!(spec.network.layers)),
-        ("parameters", json!(parameters)),
+        parameters,
         ("likelihood", json!(spec.likelihood)),
-    ];
+    ]);
     Ok(Description::new("description of a network", properties))
 }
 
 fn log(path: &Path) -> Result<Description> {
     let found = riemla_files::samples::inspect_log(path)?;
-    Ok(Description::new(
-        "log of draws",
-        vec![
-            ("method", json!(found.run.config.method())),
-            ("draws", json!(found.draws)),
-            ("weights", json!(found.run.dim)),
-            ("seed", json!(found.run.seed)),
-            ("damaged_bytes", json!(found.damaged_bytes)),
-        ],
-    ))
+    let mut properties = run(&found.run, found.draws);
+    properties.push(("damaged_bytes", json!(found.damaged_bytes)));
+    Ok(Description::new("log of draws", properties))
+}
+
+/// What finished and unfinished sets have.
+fn run(run: &RunInfo, draws: usize) -> Vec<Property> {
+    vec![
+        ("method", json!(run.config.method())),
+        ("draws", json!(draws)),
+        ("weights", json!(run.dim)),
+        ("seed", json!(run.seed)),
+    ]
 }
 
 fn data(path: &Path, options: ReadOptions) -> Result<Description> {

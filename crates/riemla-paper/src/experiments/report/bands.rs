@@ -15,8 +15,8 @@ const FUNCTIONS: usize = 8;
 
 /// One chart per set of draws.
 pub fn bands(drawn: &Drawn) -> Result<Vec<(String, String)>> {
-    let chart = |(setting, method, thetas): &(_, MethodName, Vec<Vec<f64>>)| {
-        Ok((chart(drawn, &Drawn::title(*setting, *method), *method, thetas)?, String::new()))
+    let chart = |(name, method, thetas): &(String, MethodName, Vec<Vec<f64>>)| {
+        Ok((chart(drawn, name, *method, thetas)?, String::new()))
     };
     drawn.sets.iter().map(chart).collect()
 }
@@ -74,15 +74,14 @@ pub fn batch_sizes(section: &mut Section, all: &[Drawn]) -> Result<()> {
                 Some(BatchSize::Rows(size)) => size,
                 Some(BatchSize::Auto) | None => drawn.rows.train.len(),
             };
-            for (setting, method, thetas) in &drawn.sets {
-                let name = Drawn::title(*setting, *method);
+            for (name, method, thetas) in &drawn.sets {
                 figures.push((chart(drawn, &format!("{name}, B = {size}"), *method, thetas)?, String::new()));
                 let prediction = drawn.predict(*method, thetas, drawn.rows.test.inputs())?;
                 let variance = prediction.values().map_or(&[][..], |p| &p.epistemic_variance);
                 let spread = variance.iter().map(|v| v.sqrt()).sum::<f64>() / variance.len() as f64;
-                match spreads.iter_mut().find(|(known, _)| *known == name) {
+                match spreads.iter_mut().find(|(known, _)| known == name) {
                     Some((_, points)) => points.push((size as f64, spread)),
-                    None => spreads.push((name, vec![(size as f64, spread)])),
+                    None => spreads.push((name.clone(), vec![(size as f64, spread)])),
                 }
             }
         }

@@ -99,7 +99,7 @@ fn default_against_best(numbers: &Numbers<'_>) -> Table {
         let lower = if ours.mean < lowest { "yes" } else { "no" };
         let cells = vec![
             format!("{lowest:.3} ({}, prior {})", method.name(), of.name()),
-            format!("{lower}: {}", shown("nll", Number { mean: ours.mean, error: ours.standard_error })),
+            format!("{lower}: {}", shown("nll", ours.into())),
             numbers
                 .ours(nll(set, prior), MethodName::RiemLa, Setting::PAPER)
                 .map_or("–".into(), |number| shown("nll", number)),
@@ -107,7 +107,7 @@ fn default_against_best(numbers: &Numbers<'_>) -> Table {
             gradients(Some(ours)),
             gradients(strong),
         ];
-        Some((format!("{set}, prior {}", prior.name()), cells))
+        Some((nll(set, prior).name(), cells))
     };
     let columns = ["best published", "lower?", "our preset paper", "seeds", "gradients", "at strength 1"];
     let rows = PriorName::ALL.iter().flat_map(|prior| SETS.iter().filter_map(|set| row(*prior, set)));
@@ -146,23 +146,28 @@ fn nll(set: &str, prior: PriorName) -> Place<'_> {
     Place { train_set: set, test_set: set, prior, score: "nll" }
 }
 
+/// A row per prior and pair of sets that we have numbers for.
+fn claims(
+    numbers: &Numbers<'_>,
+    score: &'static str,
+    sets: &[(&'static str, &'static str)],
+    judge: fn(Place<'_>, &Source<'_>) -> Verdict,
+) -> Vec<(String, Vec<String>)> {
+    let of_prior =
+        |prior| sets.iter().map(move |&(train_set, test_set)| Place { train_set, test_set, prior, score });
+    let places = PriorName::ALL.into_iter().flat_map(of_prior);
+    places.filter_map(|at| row(numbers, at.name(), &|source| judge(at, source))).collect()
+}
+
 fn nll_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
-    let mut rows = Vec::new();
-    for prior in PriorName::ALL {
-        for set in SETS {
-            let judge = |source: &Source<'_>| {
-                let at = nll(set, prior);
-                let [riemannian, la, linear] =
-                    [MethodName::RiemLa, MethodName::La, MethodName::LinLa].map(|m| source(at, m));
-                let (riemannian, la, linear) = (riemannian?, la?, linear?);
-                let why = [riemannian, la, linear].map(|n| shown("nll", Number { error: None, ..n }));
-                let why = format!("{} versus {} and {}", why[0], why[1], why[2]);
-                Some(lower(riemannian.mean, la.mean.min(linear.mean), &why))
-            };
-            rows.extend(row(numbers, format!("{set}, prior {}", prior.name()), &judge));
-        }
-    }
-    rows
+    claims(numbers, "nll", &SETS.map(|set| (set, set)), |at, source| {
+        let methods = [MethodName::RiemLa, MethodName::La, MethodName::LinLa];
+        let [riemannian, la, linear] = methods.map(|method| source(at, method));
+        let (riemannian, la, linear) = (riemannian?, la?, linear?);
+        let why = [riemannian, la, linear].map(|n| shown("nll", Number { error: None, ..n }));
+        let why = format!("{} versus {} and {}", why[0], why[1], why[2]);
+        Some(lower(riemannian.mean, la.mean.min(linear.mean), &why))
+    })
 }
 
 fn prior_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
@@ -178,37 +183,21 @@ fn prior_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
 }
 
 fn batch_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
-    let mut rows = Vec::new();
-    for prior in PriorName::ALL {
-        for set in ["banana", "mnist", "fashion_mnist"] {
-            let judge = |source: &Source<'_>| {
-                let batches = source(nll(set, prior), MethodName::LinRiemLaBatches)?.mean;
-                let all = source(nll(set, prior), MethodName::LinRiemLa)?.mean;
-                Some(lower(batches, all, &format!("{batches:.3} versus {all:.3}")))
-            };
-            rows.extend(row(numbers, format!("{set}, prior {}", prior.name()), &judge));
-        }
-    }
-    rows
+    claims(numbers, "nll", &["banana", "mnist", "fashion_mnist"].map(|set| (set, set)), |at, source| {
+        let batches = source(at, MethodName::LinRiemLaBatches)?.mean;
+        let all = source(at, MethodName::LinRiemLa)?.mean;
+        Some(lower(batches, all, &format!("{batches:.3} versus {all:.3}")))
+    })
 }
 
 fn ood_claims(numbers: &Numbers<'_>) -> Vec<(String, Vec<String>)> {
-    let mut rows = Vec::new();
-    for prior in PriorName::ALL {
-        for (train_set, test_set) in STRANGE {
-            let judge = |source: &Source<'_>| {
-                let at = Place { train_set, test_set, prior, score: "auroc" };
-                let ours = source(at, MethodName::RiemLa)?.mean;
-                let others = [MethodName::Map, MethodName::La, MethodName::LinLa];
-                let others = others.map(|m| source(at, m).map(|n| (n.mean, m)));
-                let rival = others.into_iter().flatten().max_by(|a, b| a.0.total_cmp(&b.0))?;
-                Some(lower(rival.0, ours, &format!("{ours:.3} versus {:.3} ({})", rival.0, rival.1.name())))
-            };
-            let name = format!("{train_set} and {test_set}, prior {}", prior.name());
-            rows.extend(row(numbers, name, &judge));
-        }
-    }
-    rows
+    claims(numbers, "auroc", &STRANGE, |at, source| {
+        let ours = source(at, MethodName::RiemLa)?.mean;
+        let others = [MethodName::Map, MethodName::La, MethodName::LinLa];
+        let others = others.map(|method| source(at, method).map(|n| (n.mean, method)));
+        let rival = others.into_iter().flatten().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(lower(rival.0, ours, &format!("{ours:.3} versus {:.3} ({})", rival.0, rival.1.name())))
+    })
 }
 
 #[cfg(test)]

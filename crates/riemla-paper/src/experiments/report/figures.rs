@@ -1,23 +1,21 @@
 //! Figures from saved draws: the first seed of every experiment that has any.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use riemla::curvature::Laplace;
 use riemla::predict::Prediction;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
 
 use super::super::config::{Figure, Problem};
-use super::super::fit::{self, Fit};
+use super::super::fit::{Fit, trained};
 use super::super::layout::set_directory;
-use super::super::record::CellKey;
-use super::super::rows::{Rows, data_of, rows};
+use super::super::rows::Rows;
+use super::super::subject::Subject;
 use super::super::{Experiment, MethodName, PriorName, Records, Result, Setting};
 use super::{bands, logistic, maps};
 use crate::datasets::DataDirs;
 use riemla_workflow::report::Section;
-use riemla_workflow::watch::Silent;
 
 /// Draws that a figure is made of, as in the paper.
 const DRAWS: usize = 50;
@@ -43,11 +41,11 @@ pub struct Drawn {
     /// Its weights.
     pub fit: Fit,
     /// The approximation.
-    pub laplace: Arc<Laplace>,
+    pub laplace: Laplace,
     /// The prior.
     pub prior: PriorName,
-    /// Draws by setting and method, in the order of tables.
-    pub sets: Vec<(Setting, MethodName, Vec<Vec<f64>>)>,
+    /// Names, methods and draws of sets, in the order of tables.
+    pub sets: Vec<(String, MethodName, Vec<Vec<f64>>)>,
 }
 
 impl Drawn {
@@ -56,11 +54,6 @@ impl Drawn {
         let thetas = thetas.iter().take(DRAWS).cloned().collect();
         let predictor = self.fit.predictor(&self.laplace, method.is_linearized(), thetas)?;
         Ok(predictor.predict(inputs)?)
-    }
-
-    /// The name of a set, for titles.
-    pub fn title(setting: Setting, method: MethodName) -> String {
-        if setting == Setting::ANY { method.name().into() } else { format!("{}, {setting}", method.name()) }
     }
 }
 
@@ -107,34 +100,23 @@ fn load(
     prior: PriorName,
 ) -> Result<Option<Drawn>> {
     let mut sets = Vec::new();
-    let mut settings = vec![Setting::ANY];
-    settings.extend(Setting::PRESETS);
-    settings.extend(&experiment.settings);
-    settings.sort_unstable();
-    settings.dedup();
-    for setting in settings {
+    let known = [Setting::ANY].into_iter().chain(Setting::PRESETS);
+    for setting in known.chain(experiment.settings.iter().copied()).collect::<BTreeSet<_>>() {
         for method in experiment.methods.iter().map(|entry| entry.method) {
-            let key = CellKey {
-                experiment: experiment.name.clone(),
-                problem: problem.name.clone(),
-                seed: SEED,
-                prior,
-                setting,
-                method,
-            };
+            let key = Subject::Problem(problem).key(experiment, (SEED, prior), (setting, method));
             let set = set_directory(saved.out, &key);
             if saved.records.get(&key).is_some() && set.join(SAMPLES_FILE).is_file() {
                 let draws = read_samples(&set)?.draws;
-                sets.push((setting, method, draws.into_iter().map(|draw| draw.theta).collect()));
+                let name =
+                    if setting == Setting::ANY { method.to_string() } else { format!("{method}, {setting}") };
+                sets.push((name, method, draws.into_iter().map(|draw| draw.theta).collect()));
             }
         }
     }
     if sets.is_empty() {
         return Ok(None);
     }
-    let rows = rows(problem, &data_of(problem, saved.data)?, SEED)?;
-    let fit = fit::fit(saved.out, problem, &rows, (SEED, prior), &AtomicBool::new(false), &Silent)?;
-    let laplace = Arc::new(fit.laplace(problem, &rows, prior)?);
+    let (rows, fit, laplace) = trained(problem, (SEED, prior), (saved.out, saved.data))?;
     Ok(Some(Drawn { problem: problem.clone(), rows, fit, laplace, prior, sets }))
 }
 

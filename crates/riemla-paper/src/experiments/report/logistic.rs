@@ -2,7 +2,7 @@
 
 use riemla::objective::Objective as _;
 
-use super::super::{MethodName, Result, Setting};
+use super::super::{MethodName, Result};
 use super::figures::Drawn;
 use super::maps::{NODES, Window, inputs, map, points, window};
 use riemla_workflow::plot::{ConfidenceMap, Grid};
@@ -13,13 +13,13 @@ const INDEX: usize = 1;
 pub fn figures(drawn: &Drawn) -> Result<Vec<(String, String)>> {
     let mut figures = Vec::new();
     let plane = plane(drawn);
-    for (setting, method, thetas) in drawn.sets.iter().filter(|set| set.1 != MethodName::Map) {
-        figures.push((posterior(drawn, plane, *setting, *method, thetas)?, "posterior and draws".into()));
+    for (name, method, thetas) in drawn.sets.iter().filter(|set| set.1 != MethodName::Map) {
+        figures.push((posterior(drawn, plane, name, thetas)?, "posterior and draws".into()));
         let one = &thetas[INDEX.min(thetas.len() - 1)..][..1];
         for (thetas, what) in [(one, "one draw"), (thetas.as_slice(), "average over the draws")] {
             let window = window(drawn);
             let prediction = drawn.predict(*method, thetas, &inputs(window))?;
-            let svg = map(&Drawn::title(*setting, *method), window, &prediction)?;
+            let svg = map(name, window, &prediction)?;
             figures.push((svg.data(points(drawn)).to_svg(), what.into()));
         }
     }
@@ -38,13 +38,7 @@ fn plane(drawn: &Drawn) -> Window {
     (side(0), side(1))
 }
 
-fn posterior(
-    drawn: &Drawn,
-    plane: Window,
-    setting: Setting,
-    method: MethodName,
-    thetas: &[Vec<f64>],
-) -> Result<String> {
+fn posterior(drawn: &Drawn, plane: Window, name: &str, thetas: &[Vec<f64>]) -> Result<String> {
     let loss = drawn.laplace.loss(&drawn.fit.loss)?;
     let mut theta = drawn.laplace.gaussian.theta().to_vec();
     let losses = Grid::from_fn(NODES, NODES, plane.0, plane.1, |a, b| {
@@ -54,6 +48,6 @@ fn posterior(
     let lowest = losses.values().iter().copied().fold(f64::MAX, f64::min);
     let heights = losses.with_values(losses.values().iter().map(|l| (lowest - l).exp()).collect());
     let dots = thetas.iter().map(|theta| (theta[0], theta[1], 0)).collect();
-    let map = ConfidenceMap::density(format!("posterior, {}", Drawn::title(setting, method)), heights);
+    let map = ConfidenceMap::density(format!("posterior, {name}"), heights);
     Ok(map.axes("first weight", "second weight").data(dots).to_svg())
 }

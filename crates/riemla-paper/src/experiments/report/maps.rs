@@ -19,9 +19,9 @@ pub fn maps(drawn: &Drawn) -> Result<Vec<(String, String)>> {
     let window = window(drawn);
     let points = points(drawn);
     let mut figures = Vec::new();
-    for (setting, method, thetas) in &drawn.sets {
+    for (name, method, thetas) in &drawn.sets {
         let prediction = drawn.predict(*method, thetas, &inputs(window))?;
-        let map = map(&Drawn::title(*setting, *method), window, &prediction)?;
+        let map = map(name, window, &prediction)?;
         figures.push((map.data(points.clone()).to_svg(), String::new()));
     }
     Ok(figures)

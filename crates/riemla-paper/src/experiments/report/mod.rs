@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use super::layout::{slug, write_text};
 use super::truth;
 use super::{
-    BUILTIN, Experiment, Records, Result, ResultRow, RunRecord, builtin, paper_rows, read_results,
+    BUILTIN, Experiment, PaperRow, Records, Result, ResultRow, RunRecord, builtin, paper_rows, read_results,
     result_rows, results_csv,
 };
 use crate::datasets::DataDirs;
@@ -150,16 +150,24 @@ fn priors(experiments: &[Experiment], rows: &[ResultRow], records: &[RunRecord])
 }
 
 fn sections(saved: &Saved<'_>, numbers: &Numbers<'_>, experiments: &[Experiment]) -> Vec<Section> {
-    let titles: Vec<(String, String, String)> =
-        experiments.iter().map(|e| (e.name.clone(), e.title.clone(), e.about.clone())).collect();
     let mut all = vec![overview::section(numbers, experiments), about(saved.records.as_slice(), numbers)];
     all.push(claims::section(numbers));
-    all.extend(tables::sections(numbers, &titles));
+    all.extend(tables::sections(numbers, experiments));
     all.extend(experiments.iter().filter_map(|experiment| figures::section(saved, experiment)));
     all.push(presets::section(numbers));
     all.push(presets::disagreements(numbers));
     all.push(presets::timing(numbers));
     all
+}
+
+/// The section of a study, with nothing in it yet.
+fn study(experiment: &Experiment, intro: &str) -> Section {
+    Section::new(&experiment.title, format!("{}\n\n{intro}", experiment.about.trim()))
+}
+
+/// The posteriors of an experiment.
+fn records_of<'a>(experiment: &Experiment, records: &'a [RunRecord]) -> impl Iterator<Item = &'a RunRecord> {
+    records.iter().filter(|record| record.key.experiment == experiment.name)
 }
 
 /// Each once, in order.
@@ -218,16 +226,13 @@ fn not_run(rows: &[ResultRow]) -> String {
     let sets: BTreeSet<(String, String)> = rows.iter().map(ours).collect();
     let mut missing: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for published in paper_rows() {
-        let pair = (published.train_set.to_string(), published.test_set.to_string());
-        let same = |row: &ResultRow| {
-            ours(row) == pair && (row.prior.name(), row.method.name()) == (published.prior, published.method)
-        };
+        let PaperRow { at, method, .. } = published;
+        let pair = (at.train_set.to_string(), at.test_set.to_string());
+        let same = |row: &ResultRow| ours(row) == pair && (row.prior, row.method) == (at.prior, method);
         if sets.contains(&pair) && !rows.iter().any(same) {
-            let (train, test) = &pair;
-            let place = if train == test { train.clone() } else { format!("{train} and {test}") };
-            let methods = missing.entry(format!("{place}, prior {}", published.prior)).or_default();
-            if !methods.contains(&published.method) {
-                methods.push(published.method);
+            let methods = missing.entry(at.name()).or_default();
+            if !methods.contains(&method.name()) {
+                methods.push(method.name());
             }
         }
     }

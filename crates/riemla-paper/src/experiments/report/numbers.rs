@@ -12,6 +12,12 @@ pub struct Number {
     pub error: Option<f64>,
 }
 
+impl From<&ResultRow> for Number {
+    fn from(row: &ResultRow) -> Self {
+        Self { mean: row.mean, error: row.standard_error }
+    }
+}
+
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Place<'a> {
@@ -30,6 +36,18 @@ impl<'a> Place<'a> {
     pub fn of(row: &'a ResultRow) -> Self {
         let ResultRow { train_set, test_set, prior, score, .. } = row;
         Self { train_set, test_set, prior: *prior, score }
+    }
+
+    /// Sets, prior and method of a row of ours, for rows of tables.
+    pub fn posterior(row: &ResultRow) -> String {
+        format!("{}, {}", Place::of(row).name(), row.method)
+    }
+
+    /// Its sets and prior, for rows of tables.
+    pub fn name(&self) -> String {
+        let Self { train_set, test_set, prior, .. } = self;
+        let other = if train_set == test_set { String::new() } else { format!(" and {test_set}") };
+        format!("{train_set}{other}, prior {}", prior.name())
     }
 }
 
@@ -93,16 +111,12 @@ impl<'a> Numbers<'a> {
 
     /// Our number.
     pub fn ours(&self, at: Place<'_>, method: MethodName, preset: Setting) -> Option<Number> {
-        self.row(at, method, preset).map(|row| Number { mean: row.mean, error: row.standard_error })
+        self.row(at, method, preset).map(Number::from)
     }
 
     /// The paper's number.
     pub fn published(&self, at: Place<'_>, method: MethodName) -> Option<Number> {
-        let found = self.paper.iter().find(|row| {
-            (row.train_set, row.test_set, row.prior) == (at.train_set, at.test_set, at.prior.name())
-                && (row.score, row.method) == (at.score, method.name())
-        });
-        found.map(|row| Number { mean: row.mean, error: Some(row.standard_error) })
+        self.paper.iter().find(|row| row.at == at && row.method == method).map(|row| row.number)
     }
 
     /// The presets that we have numbers of.

@@ -35,8 +35,7 @@ fn main_rows<'a>(numbers: &Numbers<'a>) -> impl Iterator<Item = &'a ResultRow> {
 fn table(numbers: &Numbers<'_>) -> Table {
     let mut rows = Vec::new();
     for row in main_rows(numbers).filter(|row| row.method.is_riemannian()) {
-        let name = format!("{}, prior {}, {}", row.train_set, row.prior.name(), row.method.name());
-        let number = Number { mean: row.mean, error: row.standard_error };
+        let name = Place::posterior(row);
         let draws = &row.draws;
         let drift = draws
             .speed_drift
@@ -47,7 +46,7 @@ fn table(numbers: &Numbers<'_>) -> Table {
             name,
             vec![
                 row.setting.name() + &Extent::of(row).remark(most),
-                shown(&row.score, number),
+                shown(&row.score, row.into()),
                 decimals(draws.virial_ratio, 2),
                 decimals(draws.strength, 3),
                 drift,
@@ -74,7 +73,7 @@ fn charts(numbers: &Numbers<'_>) -> Vec<(String, String)> {
         for prior in PriorName::ALL {
             let at = Place { train_set: set, test_set: set, prior, score: "nll" };
             let x = Axis::categories("", presets.iter().map(|preset| preset.name()));
-            let mut chart = Chart::new(format!("{set}, prior {}", prior.name()), x, Axis::linear("test NLL"));
+            let mut chart = Chart::new(at.name(), x, Axis::linear("test NLL"));
             let mut most = 0;
             for method in MethodName::ALL.into_iter().filter(|method| method.is_riemannian()) {
                 let found = |(i, preset): (usize, &Setting)| {
@@ -107,7 +106,7 @@ pub fn timing(numbers: &Numbers<'_>) -> Section {
     let mut seen = Vec::new();
     for row in main_rows(numbers).filter(|row| row.method.is_riemannian()) {
         let at = Place::of(row);
-        let name = format!("{}, prior {}, {}", row.train_set, row.prior.name(), row.method.name());
+        let name = Place::posterior(row);
         if seen.contains(&name) {
             continue;
         }
@@ -173,7 +172,7 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
         {
             continue;
         }
-        let ours = Number { mean: row.mean, error: row.standard_error };
+        let ours = Number::from(row);
         let Some(published) = numbers.published(at, row.method) else { continue };
         let apart = distance(at, ours, published);
         let kind = usize::from(row.method.is_riemannian());
@@ -181,12 +180,7 @@ pub fn disagreements(numbers: &Numbers<'_>) -> Section {
         if apart.is_none_or(|d| d.abs() <= 3.0) {
             continue;
         }
-        let sets = if row.train_set == row.test_set {
-            row.train_set.clone()
-        } else {
-            format!("{} and {}", row.train_set, row.test_set)
-        };
-        let name = format!("{sets}, prior {}, {}", row.prior.name(), row.method.name());
+        let name = Place::posterior(row);
         let reason = reason(numbers, row, published);
         let (ours, published) = (shown(&row.score, ours), shown(&row.score, published));
         rows.push((name, vec![row.score.clone(), ours, published, shown_distance(apart), reason]));

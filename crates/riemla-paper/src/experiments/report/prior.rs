@@ -1,8 +1,9 @@
 //! The study of priors: the same methods with the paper's prior and with the best one.
 
+use super::super::results::mean;
 use super::super::{Experiment, MethodName, PriorName, ResultRow, RunRecord};
-use super::numbers::{Number, shown};
-use super::unique;
+use super::numbers::shown;
+use super::{records_of, study, unique};
 use riemla_workflow::report::{Section, Table, decimals};
 
 const INTRO: &str = "\
@@ -26,11 +27,9 @@ pub fn is_study(experiment: &Experiment) -> bool {
 pub fn section(experiment: &Experiment, rows: &[ResultRow], records: &[RunRecord]) -> Section {
     let rows: Vec<&ResultRow> =
         rows.iter().filter(|row| row.experiment == experiment.name && row.score == "nll").collect();
-    let records: Vec<&RunRecord> =
-        records.iter().filter(|record| record.key.experiment == experiment.name).collect();
+    let records: Vec<&RunRecord> = records_of(experiment, records).collect();
     let sets = unique(rows.iter().map(|row| row.train_set.as_str()));
-    let mut section =
-        Section::new(experiment.title.clone(), format!("{}\n\n{INTRO}", experiment.about.trim()));
+    let mut section = study(experiment, INTRO);
     section.table(scores(experiment, &sets, &rows, &records)).text(LEADS).table(leads(&sets, &rows));
     section
 }
@@ -56,8 +55,7 @@ fn scores(experiment: &Experiment, sets: &[&str], rows: &[&ResultRow], records: 
             "lin-la",
             "riem-la",
             "seeds",
-        ]
-        .map(String::from),
+        ],
     );
     for set in sets {
         for prior in &experiment.priors {
@@ -68,18 +66,13 @@ fn scores(experiment: &Experiment, sets: &[&str], rows: &[&ResultRow], records: 
             };
             let models: Vec<_> =
                 records.iter().filter(of).filter_map(|record| record.model.as_ref()).collect();
-            let mean = |values: Vec<f64>| {
-                (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-            };
-            let precision = mean(models.iter().filter_map(|m| m.prior_precision).map(f64::ln).collect());
-            let evidence = mean(models.iter().filter_map(|m| m.log_marginal_likelihood).collect());
-            let gradient = mean(models.iter().map(|m| m.gradient_norm).collect());
+            let precision = mean(models.iter().filter_map(|m| m.prior_precision).map(f64::ln));
+            let evidence = mean(models.iter().filter_map(|m| m.log_marginal_likelihood));
+            let gradient = mean(models.iter().map(|m| m.gradient_norm));
             let gradient = gradient.map_or("–".into(), |norm| format!("{norm:.1e}"));
             let mut cells = vec![decimals(precision.map(f64::exp), 3), decimals(evidence, 1), gradient];
             cells.extend(METHODS.map(|method| {
-                find(rows, set, *prior, method).map_or("–".into(), |row| {
-                    shown("nll", Number { mean: row.mean, error: row.standard_error })
-                })
+                find(rows, set, *prior, method).map_or("–".into(), |row| shown("nll", row.into()))
             }));
             cells.push(models.len().to_string());
             table.row(format!("{set}, {}", prior.name()), cells);
@@ -91,7 +84,7 @@ fn scores(experiment: &Experiment, sets: &[&str], rows: &[&ResultRow], records: 
 fn leads(sets: &[&str], rows: &[&ResultRow]) -> Table {
     let columns =
         ["over map, optimized", "over map, searched", "over lin-la, optimized", "over lin-la, searched"];
-    let mut table = Table::new("set", columns.map(String::from));
+    let mut table = Table::new("set", columns);
     for set in sets {
         let lead = |other: MethodName, prior: PriorName| {
             let value = |method| find(rows, set, prior, method).map(|row| row.mean);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::super::results::digits;
 use super::super::{Experiment, MethodName, RunRecord};
+use super::{records_of, study};
 use riemla_workflow::report::{Section, Table, decimals};
 
 const INTRO: &str = "\
@@ -13,24 +14,27 @@ cores; its memory is the estimate that `riemla fit` prints. Seconds per draw are
 for the strength, and include what else the machine did. A gradient norm that is not small against the root of the \
 prior precision times the root of the number of weights says that the weights are not at a minimum.";
 
+/// A column: its name, decimals in the table, and number.
+type Column = (&'static str, usize, fn(&RunRecord) -> Option<f64>);
+
 /// Columns of the table and of scale.csv.
-const COLUMNS: [&str; 16] = [
-    "weights",
-    "rows",
-    "prior precision",
-    "gradient norm",
-    "fit s",
-    "fit MB",
-    "draws",
-    "s per draw",
-    "strength",
-    "virial ratio",
-    "accuracy",
-    "NLL",
-    "ECE",
-    "AUROC fashion_mnist",
-    "AUROC kmnist",
-    "unfinished",
+const COLUMNS: [Column; 16] = [
+    ("weights", 0, |record| Some(record.model.as_ref()?.weights as f64)),
+    ("rows", 0, |record| Some(record.model.as_ref()?.training.samples as f64)),
+    ("prior precision", 2, |record| record.model.as_ref()?.prior_precision),
+    ("gradient norm", 2, |record| Some(record.model.as_ref()?.gradient_norm)),
+    ("fit s", 1, |record| record.model.as_ref()?.fit_seconds),
+    ("fit MB", 0, |record| record.model.as_ref()?.fit_megabytes),
+    ("draws", 0, |record| Some(record.samples as f64)),
+    ("s per draw", 2, |record| record.draws.seconds_per_sample),
+    ("strength", 3, |record| record.draws.strength),
+    ("virial ratio", 2, |record| record.draws.virial_ratio),
+    ("accuracy", 1, |record| own_score(record, "accuracy")),
+    ("NLL", 3, |record| own_score(record, "nll")),
+    ("ECE", 1, |record| own_score(record, "ece")),
+    ("AUROC fashion_mnist", 3, |record| score(record, "fashion_mnist", "auroc")),
+    ("AUROC kmnist", 3, |record| score(record, "kmnist", "auroc")),
+    ("unfinished", 2, |record| record.draws.unfinished_fraction),
 ];
 
 /// Whether the experiment is such a study.
@@ -39,9 +43,9 @@ pub fn is_study(experiment: &Experiment) -> bool {
 }
 
 /// Its posteriors, in the order of its file.
-fn records_of<'a>(experiment: &Experiment, records: &'a [RunRecord]) -> Vec<&'a RunRecord> {
+fn in_order<'a>(experiment: &Experiment, records: &'a [RunRecord]) -> Vec<&'a RunRecord> {
     let place = |record: &RunRecord| experiment.problems.iter().position(|p| p.name == record.key.problem);
-    let mut own: Vec<&RunRecord> = records.iter().filter(|r| r.key.experiment == experiment.name).collect();
+    let mut own: Vec<&RunRecord> = records_of(experiment, records).collect();
     own.sort_by_key(|record| (place(record), record.key.seed, record.key.method));
     own
 }
@@ -50,40 +54,18 @@ fn score(record: &RunRecord, test_set: &str, name: &str) -> Option<f64> {
     record.scores.iter().find(|s| s.test_set == test_set && s.score == name).map(|s| s.value)
 }
 
-fn numbers(record: &RunRecord) -> [Option<f64>; COLUMNS.len()] {
-    let (model, draws) = (record.model.as_ref(), &record.draws);
-    let own = |name: &str| score(record, &record.key.problem, name);
-    [
-        model.map(|m| m.weights as f64),
-        model.map(|m| m.training.samples as f64),
-        model.and_then(|m| m.prior_precision),
-        model.map(|m| m.gradient_norm),
-        model.and_then(|m| m.fit_seconds),
-        model.and_then(|m| m.fit_megabytes),
-        Some(record.samples as f64),
-        draws.seconds_per_sample,
-        draws.strength,
-        draws.virial_ratio,
-        own("accuracy"),
-        own("nll"),
-        own("ece"),
-        score(record, "fashion_mnist", "auroc"),
-        score(record, "kmnist", "auroc"),
-        draws.unfinished_fraction,
-    ]
+fn own_score(record: &RunRecord, name: &str) -> Option<f64> {
+    score(record, &record.key.problem, name)
 }
 
 /// The section of a study.
 pub fn section(experiment: &Experiment, records: &[RunRecord]) -> Section {
-    let records = records_of(experiment, records);
-    let mut section =
-        Section::new(experiment.title.clone(), format!("{}\n\n{INTRO}", experiment.about.trim()));
-    let mut table = Table::new("network, rows, approximation, method", COLUMNS.map(String::from));
+    let records = in_order(experiment, records);
+    let mut section = study(experiment, INTRO);
+    let mut table = Table::new("network, rows, approximation, method", COLUMNS.map(|(name, ..)| name));
     for record in &records {
         let name = format!("{}, {}", record.key.problem, record.key.method);
-        let places = [0, 0, 2, 2, 1, 0, 0, 2, 3, 2, 1, 3, 1, 3, 3, 2];
-        let cells = numbers(record).into_iter().zip(places).map(|(n, places)| decimals(n, places));
-        table.row(name, cells.collect::<Vec<String>>());
+        table.row(name, COLUMNS.map(|(_, places, number)| decimals(number(record), places)));
     }
     section.table(table).text(leads(&records)).text(missing(experiment, &records));
     section
@@ -97,9 +79,9 @@ fn leads(records: &[&RunRecord]) -> String {
             let other = |r: &&&RunRecord| {
                 (&r.key.problem, r.key.seed, r.key.method) == (&record.key.problem, record.key.seed, method)
             };
-            records.iter().find(other).and_then(|r| score(r, &r.key.problem, "nll"))
+            records.iter().find(other).and_then(|r| own_score(r, "nll"))
         };
-        let own = score(record, &record.key.problem, "nll");
+        let own = own_score(record, "nll");
         if let (Some(map), Some(temperature), Some(own)) =
             (same(MethodName::Map), same(MethodName::MapTemperature), own)
         {
@@ -141,12 +123,13 @@ fn missing(experiment: &Experiment, records: &[&RunRecord]) -> String {
 
 /// The numbers as CSV.
 pub fn csv(experiment: &Experiment, records: &[RunRecord]) -> String {
-    let mut csv = format!("problem,approximation,seed,method,{}\n", COLUMNS.join(",").replace(' ', "_"));
-    for record in records_of(experiment, records) {
+    let names = COLUMNS.map(|(name, ..)| name).join(",").replace(' ', "_");
+    let mut csv = format!("problem,approximation,seed,method,{names}\n");
+    for record in in_order(experiment, records) {
         let name = &record.key.problem;
         let (problem, approximation) = name.rsplit_once(' ').unwrap_or((name, ""));
         let _ = write!(csv, "{problem},{approximation},{},{}", record.key.seed, record.key.method.name());
-        numbers(record).into_iter().for_each(|n| csv += &format!(",{}", digits(n)));
+        COLUMNS.iter().for_each(|(_, _, number)| csv += &format!(",{}", digits(number(record))));
         csv += "\n";
     }
     csv

@@ -1,16 +1,16 @@
 //! The paper's tables compared with our numbers.
 
-use super::super::{MethodName, PriorName, ResultRow, Setting};
+use super::super::{Experiment, MethodName, PriorName, ResultRow, Setting};
 use super::numbers::{Extent, Numbers, Place, distance, shown, shown_distance};
 use super::unique;
 use riemla_workflow::report::{Section, Table};
 
 /// One section per experiment.
-pub fn sections(numbers: &Numbers<'_>, titles: &[(String, String, String)]) -> Vec<Section> {
+pub fn sections(numbers: &Numbers<'_>, experiments: &[Experiment]) -> Vec<Section> {
     let mut sections = Vec::new();
-    for (experiment, title, about) in titles {
-        let rows: Vec<&ResultRow> = numbers.rows.iter().filter(|row| row.experiment == *experiment).collect();
-        let mut section = Section::new(title.clone(), about.clone());
+    for Experiment { name, title, about, .. } in experiments {
+        let rows: Vec<&ResultRow> = numbers.rows.iter().filter(|row| row.experiment == *name).collect();
+        let mut section = Section::new(title, about);
         for prior in PriorName::ALL {
             let sets = rows.iter().map(|row| (row.train_set.as_str(), row.test_set.as_str()));
             for (train_set, test_set) in unique(sets) {

@@ -3,11 +3,11 @@
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
-use riemla::posterior::{PolishReport, virial_ratio};
+use riemla::posterior::{PolishReport, SearchStatus, virial_ratio};
 use riemla_files::samples::read_samples;
 use serde::{Deserialize, Serialize};
 
-use super::super::bench::{Bench, Verdict};
+use super::super::bench::{Bench, Source, Verdict};
 use super::super::cell::{Drawn, Wanted};
 use super::super::record::{CellKey, MadeFrom, ModelSummary, Score};
 use super::super::{ExperimentError, MethodName, Result};
@@ -64,7 +64,7 @@ pub struct PolishNumbers {
 
 impl PolishNumbers {
     fn of(drawn: &Drawn) -> Option<Self> {
-        let (found, report) = (drawn.polish.as_ref()?, PolishReport::of(&drawn.draws)?);
+        let (found, report) = (drawn.made.polish.as_ref()?, PolishReport::of(&drawn.draws)?);
         let PolishReport { acceptance, drift, drift_error, nested_r_hat, .. } = report;
         let [drift, drift_error, nested_r_hat] = [drift, drift_error, nested_r_hat].map(finite);
         Some(Self { step: found.step, acceptance, drift, drift_error, nested_r_hat })
@@ -114,7 +114,7 @@ impl<'a> Against<'a> {
     }
 }
 
-impl Bench for Against<'_> {
+impl Source for Against<'_> {
     fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
         match key.method {
             MethodName::Nuts | MethodName::Mclmc => {
@@ -124,11 +124,21 @@ impl Bench for Against<'_> {
         }
     }
 
+    fn model(&self) -> Option<ModelSummary> {
+        self.target.model()
+    }
+
+    fn made_from(&self) -> &MadeFrom {
+        self.target.made_from()
+    }
+}
+
+impl Bench for Against<'_> {
     fn judge(&self, key: &CellKey, drawn: &Drawn) -> Result<Verdict> {
         let thetas: Vec<&[f64]> = drawn.draws.iter().map(|draw| draw.theta.as_slice()).collect();
         if thetas.len() < 2 {
             let reason = format!("{} draws failed, and one has no spread", drawn.failed.len());
-            return Err(ExperimentError::NoDraw { what: key.label(), reason });
+            return Err(ExperimentError::no_draw(key, &reason));
         }
         let (center, linearized) = (self.target.center(), key.method.is_linearized());
         let objective = self.target.objective(linearized)?;
@@ -142,10 +152,7 @@ impl Bench for Against<'_> {
         let numbers = TruthNumbers {
             dim: center.len(),
             exact_truth: self.exact().is_some(),
-            rule_met: drawn
-                .found
-                .as_ref()
-                .map(|found| found.status == riemla::posterior::SearchStatus::Converged),
+            rule_met: drawn.made.found.as_ref().map(|found| found.status == SearchStatus::Converged),
             distances: self.distances(key, &thetas)?,
             loss_rise: finite(rise),
             nll: self.target.score(&thetas, linearized)?,
@@ -165,13 +172,5 @@ impl Bench for Against<'_> {
             virial_ratio: Some(virial_ratio(&*objective, center, &thetas)),
             truth: Some(numbers),
         })
-    }
-
-    fn model(&self) -> Option<ModelSummary> {
-        self.target.model()
-    }
-
-    fn made_from(&self) -> &MadeFrom {
-        self.target.made_from()
     }
 }

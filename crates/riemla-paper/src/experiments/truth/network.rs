@@ -7,10 +7,9 @@ use riemla::objective::{Likelihood, LinearizedLoss, Objective};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{Ensemble, Reference, Swag, swag};
 
-use super::super::cell::{self, Drawn, Wanted, keep};
+use super::super::cell::{Drawn, Wanted, keep};
 use super::super::fitted::Fitted;
-use super::super::record::{CellKey, MadeFrom, ModelSummary};
-use super::super::{ExperimentError, MethodName, Result};
+use super::super::{ExperimentError, Result};
 use super::target::Target;
 use riemla_workflow::scores::{Scorer, kind_of, proper};
 
@@ -19,7 +18,7 @@ const ROWS: usize = 100;
 
 impl Fitted<'_> {
     /// No draws if a learning rate that was given is too large for the loss.
-    fn swag(&self, rate: Option<f64>, wanted: &Wanted<'_>) -> Result<Drawn> {
+    pub(in super::super) fn swag(&self, rate: Option<f64>, wanted: &Wanted<'_>) -> Result<Drawn> {
         let default = Swag::default();
         let config = Swag {
             batch_size: default.batch_size.min(self.rows.train.len()),
@@ -47,7 +46,8 @@ impl Fitted<'_> {
         keep(wanted, Reference::Swag(config).into(), self.fit.theta.len(), drawn)
     }
 
-    fn ensemble(&self, wanted: &Wanted<'_>) -> Result<Drawn> {
+    /// Trainings from fresh weights.
+    pub(in super::super) fn ensemble(&self, wanted: &Wanted<'_>) -> Result<Drawn> {
         let ensemble = Ensemble::default();
         let (mut thetas, mut gradients) = (Vec::new(), 0);
         for index in 0..wanted.samples {
@@ -88,14 +88,6 @@ impl Target for Fitted<'_> {
         self.fit.theta.iter().zip(tangent).map(|(center, v)| center + v).collect()
     }
 
-    fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
-        match key.method {
-            MethodName::Swag => self.swag(key.setting.rate(), wanted),
-            MethodName::Ensemble => self.ensemble(wanted),
-            _ => cell::draws(self.posterior(key)?, wanted),
-        }
-    }
-
     fn functions(&self, thetas: &[&[f64]], linearized: bool) -> Result<Option<Vec<Vec<f64>>>> {
         let thetas = thetas.iter().map(|theta| theta.to_vec()).collect();
         let raw = self.fit.predictor(&self.laplace, linearized, thetas)?.outputs(self.inputs())?;
@@ -109,18 +101,6 @@ impl Target for Fitted<'_> {
             self.fit.predictor(&self.laplace, linearized, thetas)?.predict(self.rows.test.inputs())?;
         let targets = self.rows.test.targets();
         Ok(Some(Scorer::default().of(proper(kind_of(&prediction)), &prediction, targets)?))
-    }
-
-    fn exact(&self, _seed: u64, _count: u64) -> Option<Vec<Vec<f64>>> {
-        None
-    }
-
-    fn model(&self) -> Option<ModelSummary> {
-        Some(self.summary())
-    }
-
-    fn made_from(&self) -> &MadeFrom {
-        &self.made_from
     }
 }
 

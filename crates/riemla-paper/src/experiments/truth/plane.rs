@@ -8,8 +8,9 @@ use riemla::posterior::{MetricChoice, Posterior};
 use riemla::random::{Purpose, stream};
 use riemla_files::Origin;
 
+use super::super::bench::Source;
 use super::super::cell::{self, Drawn, Wanted};
-use super::super::record::{CellKey, MadeFrom, ModelSummary};
+use super::super::record::{CellKey, MadeFrom};
 use super::super::{MethodName, Result};
 use super::density::Density;
 use super::target::Target;
@@ -46,6 +47,20 @@ impl Plane {
     }
 }
 
+impl Source for Plane {
+    fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
+        let Some(method) = key.method.posterior() else {
+            return Err(riemla::Error::Unsupported(format!("{} is not a posterior", key.method)).into());
+        };
+        let (model, config) = (Arc::new(self.density), key.setting.config(method));
+        cell::draws(Posterior::new(model, self.gaussian.clone(), config)?, wanted)
+    }
+
+    fn made_from(&self) -> &MadeFrom {
+        &self.made_from
+    }
+}
+
 impl Target for Plane {
     fn objective(&self, _linearized: bool) -> Result<Box<dyn Objective + '_>> {
         Ok(Box::new(self.density))
@@ -59,31 +74,7 @@ impl Target for Plane {
         self.gaussian.draw(&mut stream(seed, Purpose::Start, index))
     }
 
-    fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
-        let Some(method) = key.method.posterior() else {
-            return Err(riemla::Error::Unsupported(format!("{} is not a posterior", key.method)).into());
-        };
-        let (model, config) = (Arc::new(self.density), key.setting.config(method));
-        cell::draws(Posterior::new(model, self.gaussian.clone(), config)?, wanted)
-    }
-
-    fn functions(&self, _thetas: &[&[f64]], _linearized: bool) -> Result<Option<Vec<Vec<f64>>>> {
-        Ok(None)
-    }
-
-    fn score(&self, _thetas: &[&[f64]], _linearized: bool) -> Result<Option<f64>> {
-        Ok(None)
-    }
-
     fn exact(&self, seed: u64, count: u64) -> Option<Vec<Vec<f64>>> {
         Some(self.density.exact(seed, count))
-    }
-
-    fn model(&self) -> Option<ModelSummary> {
-        None
-    }
-
-    fn made_from(&self) -> &MadeFrom {
-        &self.made_from
     }
 }

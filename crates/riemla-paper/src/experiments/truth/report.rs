@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::super::record::RunRecord;
 use super::super::report::unfinished;
-use super::super::results::mean_and_error;
+use super::super::results::mean;
 use super::super::{Experiment, MethodName, Result};
 use super::against::TruthNumbers;
 use super::chains::ChainSummary;
@@ -40,18 +40,14 @@ impl Line<'_> {
         self.records.iter().filter_map(|record| record.truth.as_ref())
     }
 
-    fn mean(values: Vec<f64>) -> Option<f64> {
-        (!values.is_empty()).then(|| mean_and_error(&values).0)
-    }
-
     /// The mean over seeds of a number.
     pub fn number(&self, of: impl Fn(&TruthNumbers) -> Option<f64>) -> Option<f64> {
-        Self::mean(self.numbers().filter_map(of).collect())
+        mean(self.numbers().filter_map(of))
     }
 
     /// The mean over seeds of what all records have.
     fn of_record(&self, of: impl Fn(&RunRecord) -> Option<f64>) -> Option<f64> {
-        Self::mean(self.records.iter().filter_map(|record| of(record)).collect())
+        mean(self.records.iter().filter_map(|record| of(record)))
     }
 
     fn of_chains(&self, of: impl Fn(&ChainSummary) -> Option<f64>) -> Option<f64> {

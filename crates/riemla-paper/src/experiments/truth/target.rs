@@ -3,11 +3,10 @@
 use riemla::objective::Objective;
 
 use super::super::Result;
-use super::super::cell::{Drawn, Wanted};
-use super::super::record::{CellKey, MadeFrom, ModelSummary};
+use super::super::bench::Source;
 
 /// A target of approximations.
-pub trait Target: Sync {
+pub trait Target: Source + Sync {
     /// −log density; of the linearised network, if asked for and there is one.
     fn objective(&self, linearized: bool) -> Result<Box<dyn Objective + '_>>;
 
@@ -17,21 +16,21 @@ pub trait Target: Sync {
     /// A draw of the Laplace approximation: chains start there.
     fn start(&self, seed: u64, index: u64) -> Vec<f64>;
 
-    /// Draws of a cell.
-    fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn>;
-
     /// What a user sees of every draw: predictions on test rows. None for a density.
-    fn functions(&self, thetas: &[&[f64]], linearized: bool) -> Result<Option<Vec<Vec<f64>>>>;
+    fn functions(&self, thetas: &[&[f64]], linearized: bool) -> Result<Option<Vec<Vec<f64>>>> {
+        let _ = (thetas, linearized);
+        Ok(None)
+    }
 
     /// The test score of draws; none for a density.
-    fn score(&self, thetas: &[&[f64]], linearized: bool) -> Result<Option<f64>>;
+    fn score(&self, thetas: &[&[f64]], linearized: bool) -> Result<Option<f64>> {
+        let _ = (thetas, linearized);
+        Ok(None)
+    }
 
     /// Independent draws of the target itself, where they can be had.
-    fn exact(&self, seed: u64, count: u64) -> Option<Vec<Vec<f64>>>;
-
-    /// The trained network; none for a density.
-    fn model(&self) -> Option<ModelSummary>;
-
-    /// What draws depend on.
-    fn made_from(&self) -> &MadeFrom;
+    fn exact(&self, seed: u64, count: u64) -> Option<Vec<Vec<f64>>> {
+        let _ = (seed, count);
+        None
+    }
 }

@@ -71,7 +71,7 @@ fn exact_draws_are_as_close_as_the_null_and_straight_ones_are_not() {
 fn rules_are_met_on_planes_or_it_is_said_that_they_are_not() {
     let plane = Plane::new(Density::Funnel).expect("a plane");
     let virial = drawn(&plane, "riem-la virial", 60);
-    let found = virial.found.as_ref().expect("a search");
+    let found = virial.made.found.as_ref().expect("a search");
     assert_eq!(found.status, riemla::posterior::SearchStatus::Converged);
     // The strength lies between trials whose pilots are too high and too low; sixty draws of a funnel have another mean.
     let trials =
@@ -82,10 +82,10 @@ fn rules_are_met_on_planes_or_it_is_said_that_they_are_not() {
     assert_eq!(virial.draws.len(), 60);
     let given = drawn(&plane, "riem-la a=1", 60);
     let given_gradients = given.gradients();
-    assert_eq!((given.strength, given.found), (Some(1.0), None));
+    assert_eq!((given.made.strength, given.made.found), (Some(1.0), None));
     // Polish begins at the same draws, and its gradients count.
     let polished = drawn(&plane, "riem-la a=1 polish=40", 60);
-    assert!(polished.polish.is_some() && polished.search_gradients() > 0);
+    assert!(polished.made.polish.is_some() && polished.search_gradients() > 0);
     assert!(
         polished.gradients() > given_gradients + 60 * 20,
         "{given_gradients} and {}",

@@ -23,7 +23,7 @@ use crate::watch::Watch;
 pub use place::Place;
 pub use report::report;
 pub use result::{Comparison, ScorePair};
-pub use side::{Importance, LossSummary, Side, Spread};
+pub use side::{LossSummary, Side, Spread};
 
 use side::Loaded;
 

@@ -14,10 +14,7 @@ pub fn report(comparison: &Comparison) -> Report {
     let (other, reference) = (&comparison.other().label, &comparison.reference().label);
     let mut report = Report::new(format!("{other} compared with {reference}"));
     let mut first = Section::new("Summary", "");
-    first.text(summary(comparison));
-    comparison.notes.iter().for_each(|note| {
-        first.text(format!("Note: {note}."));
-    });
+    first.text(summary(comparison)).texts(comparison.notes.iter().map(|note| format!("Note: {note}.")));
     let rows = match comparison.spread_rows {
         "" => String::new(),
         rows => format!(" Standard deviations of outputs and probabilities are means over {rows}."),

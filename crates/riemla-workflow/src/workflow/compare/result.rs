@@ -1,10 +1,11 @@
 //! What a comparison found, as data and as text.
 
-use riemla::compare::{Energy, GOOD_SHAPE, LARGEST_SHAPE, Marginals};
+use riemla::compare::{Energy, GOOD_SHAPE, ImportanceWeights, LARGEST_SHAPE, Marginals};
 use riemla::score::Interval;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::side::{Importance, Side, mean};
+use super::side::{Side, mean};
 use crate::report::aligned;
 use crate::scores::ScoreKind;
 
@@ -45,11 +46,13 @@ pub struct Comparison {
 }
 
 /// Mean, median and extremes of numbers over weights.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Distribution {
     pub mean: f64,
     pub median: f64,
+    #[serde(rename = "min")]
     pub least: f64,
+    #[serde(rename = "max")]
     pub most: f64,
 }
 
@@ -63,14 +66,10 @@ impl Distribution {
             if sorted.len() % 2 == 1 { at(half) } else { 0.5 * (at(half.saturating_sub(1)) + at(half)) };
         Self { mean: mean(values), median, least: at(0), most: at(last) }
     }
-
-    fn to_json(self) -> Value {
-        json!({ "mean": self.mean, "median": self.median, "min": self.least, "max": self.most })
-    }
 }
 
 /// What k̂ means, in words.
-pub(super) fn reading(importance: &Importance) -> &'static str {
+pub(super) fn reading(importance: &ImportanceWeights) -> &'static str {
     match importance.shape {
         k if k < GOOD_SHAPE => "good: importance-weighted draws of the Gaussian represent the posterior",
         k if k <= LARGEST_SHAPE => {
@@ -145,10 +144,10 @@ impl Comparison {
             "reference": names[self.reference],
             "weights": self.marginals.weights.len(),
             "wasserstein": {
-                "in_reference_sd": Distribution::of(&self.marginals.wasserstein).to_json(),
+                "in_reference_sd": Distribution::of(&self.marginals.wasserstein),
                 "null_of_mean": self.wasserstein_null,
             },
-            "sd_ratio": Distribution::of(&self.marginals.ratios()).to_json(),
+            "sd_ratio": Distribution::of(&self.marginals.ratios()),
             "energy_distance": { "value": self.energy.value, "null": self.energy.null },
             "output_sd_ratio": self.spread_ratios().map(|(outputs, probabilities)| {
                 json!({ "outputs": number(outputs), "probabilities": probabilities.map(number) })
@@ -201,10 +200,10 @@ impl Comparison {
             ),
             ("sd of outputs", each(&|side| side.spread.map(|spread| format!("{:.4}", spread.outputs)))),
             ("sd of probabilities", each(&|side| side.spread?.probabilities.map(|sd| format!("{sd:.4}")))),
-            ("k-hat", each(&|side| side.importance.map(|i| format!("{:.2}", i.shape)))),
+            ("k-hat", each(&|side| side.importance.as_ref().map(|i| format!("{:.2}", i.shape)))),
             (
                 "effective sample size",
-                each(&|side| side.importance.map(|i| format!("{:.1}", i.effective_draws))),
+                each(&|side| side.importance.as_ref().map(|i| format!("{:.1}", i.effective_draws))),
             ),
         ];
         candidates.into_iter().filter_map(|(name, values)| Some((name.to_string(), values?))).collect()
@@ -261,8 +260,8 @@ fn side(side: &Side) -> Value {
         "virial_ratio_standard_error": virial.map(|(_, error)| number(error)),
         "output_sd": side.spread.map(|spread| number(spread.outputs)),
         "probability_sd": side.spread.and_then(|spread| spread.probabilities).map(number),
-        "k_hat": side.importance.map(|importance| number(importance.shape)),
-        "effective_draws": side.importance.map(|importance| number(importance.effective_draws)),
+        "k_hat": side.importance.as_ref().map(|importance| number(importance.shape)),
+        "effective_draws": side.importance.as_ref().map(|importance| number(importance.effective_draws)),
         "k_hat_reading": side.importance.as_ref().map(reading),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use riemla::compare::{LEAST_WEIGHTS, pareto_smoothed};
+use riemla::compare::{ImportanceWeights, LEAST_WEIGHTS, pareto_smoothed};
 use riemla::data::{Dataset, Targets};
 use riemla::posterior::{Method, Posterior, PosteriorConfig};
 use riemla::predict::Prediction;
@@ -43,7 +43,7 @@ pub struct Side {
     /// The spread of the network's outputs; none without data.
     pub spread: Option<Spread>,
     /// How the Gaussian would do as a proposal; only for draws of it.
-    pub importance: Option<Importance>,
+    pub importance: Option<ImportanceWeights>,
 }
 
 /// The loss at the draws of a set.
@@ -62,15 +62,6 @@ pub struct Spread {
     pub outputs: f64,
     /// Of class probabilities.
     pub probabilities: Option<f64>,
-}
-
-/// Importance weights of the Gaussian's draws.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Importance {
-    /// k̂.
-    pub shape: f64,
-    /// How many equally weighted draws they are worth.
-    pub effective_draws: f64,
 }
 
 impl Loaded {
@@ -112,8 +103,8 @@ impl Loaded {
         let loss = target.as_ref().map(|target| summary(target, &thetas, minima)).transpose()?;
         let gaussian = matches!(self.config.posterior_method(), Some(Method::La | Method::LinLa))
             && thetas.len() >= LEAST_WEIGHTS;
-        let importance =
-            target.as_ref().filter(|_| gaussian).map(|target| importance(target, &thetas)).transpose()?;
+        let importance = |target: &Posterior| pareto_smoothed(&target.log_importance_weights(&thetas)?);
+        let importance = target.as_ref().filter(|_| gaussian).map(importance).transpose()?;
         Ok(Side {
             place: self.place.clone(),
             label,
@@ -161,11 +152,6 @@ fn summary(target: &Posterior, thetas: &[&[f64]], minima: bool) -> Result<LossSu
     let rise = mean(&target.loss_rises(thetas)?);
     let virial_ratio = (!minima).then(|| target.virial_ratio_with_error(thetas)).transpose()?;
     Ok(LossSummary { rise, virial_ratio })
-}
-
-fn importance(target: &Posterior, thetas: &[&[f64]]) -> Result<Importance> {
-    let weights = pareto_smoothed(&target.log_importance_weights(thetas)?)?;
-    Ok(Importance { shape: weights.shape, effective_draws: weights.effective_draws })
 }
 
 pub(super) fn mean(values: &[f64]) -> f64 {

@@ -17,7 +17,7 @@ use riemla::data::{Dataset, Targets};
 use riemla::objective::TargetKind;
 use riemla::score::Bootstrap;
 
-use super::error::{Result, WorkflowError};
+use super::error::Result;
 use super::guarantees::Wanted;
 use super::held_out::held_out_rows;
 use super::input::DataFiles;
@@ -148,11 +148,5 @@ impl Judge<'_> {
             selective,
             summary: summary.clone(),
         })
-    }
-}
-
-impl From<crate::plot::PlotError> for WorkflowError {
-    fn from(error: crate::plot::PlotError) -> Self {
-        Self::Unfit(format!("a figure cannot be drawn: {error}"))
     }
 }

@@ -13,10 +13,7 @@ use crate::workflow::error::Result;
 pub fn report(evaluation: &Evaluation) -> Result<Report> {
     let mut report = Report::new(format!("Evaluation of {}", evaluation.posterior));
     let mut first = Section::new("Summary", "");
-    first.text(summary(evaluation));
-    evaluation.notes.iter().for_each(|note| {
-        first.text(format!("Note: {note}."));
-    });
+    first.text(summary(evaluation)).texts(evaluation.notes.iter().map(|note| format!("Note: {note}.")));
     report.extend([
         first,
         scores(evaluation),
@@ -108,10 +105,7 @@ fn scores(evaluation: &Evaluation) -> Section {
         table.row(&method.name, cells).method(method.method);
     }
     let mut section = Section::new("Scores", intro);
-    section.table(table);
-    per_target(evaluation).into_iter().for_each(|table| {
-        section.table(table);
-    });
+    per_target(evaluation).into_iter().fold(section.table(table), |section, table| section.table(table));
     section
 }
 
@@ -154,10 +148,7 @@ fn calibration(evaluation: &Evaluation) -> Result<Section> {
     };
     let mut section = Section::new("Calibration", intro);
     section.grid(figures::reliability(evaluation)?);
-    let of_values = figures::coverage_chart(evaluation).into_iter().chain(figures::predicted(evaluation));
-    of_values.for_each(|(svg, caption)| {
-        section.figure(svg, caption);
-    });
+    section.figures(figures::coverage_chart(evaluation)).figures(figures::predicted(evaluation));
     Ok(section)
 }
 
@@ -173,9 +164,7 @@ fn doubt(evaluation: &Evaluation) -> Section {
     let mut section = Section::new("When not to trust a prediction", intro);
     section.grid(figures::uncertainty(evaluation));
     if others > 0 {
-        (0..others).filter_map(|which| figures::roc(evaluation, which)).for_each(|(svg, caption)| {
-            section.figure(svg, caption);
-        });
+        section.figures((0..others).filter_map(|which| figures::roc(evaluation, which)));
         section.table(ood_table(evaluation));
     }
     section
@@ -209,9 +198,7 @@ fn selective(evaluation: &Evaluation) -> Section {
          not know has few errors among its surest answers: its curve rises late. The area under the curve (aurc, lower \
          is better) sums this up.",
     );
-    if let Some((svg, caption)) = figures::risk_coverage(evaluation) {
-        section.figure(svg, caption);
-    }
+    section.figures(figures::risk_coverage(evaluation));
     let methods = || evaluation.methods.iter();
     let mut columns = vec![Column::new("aurc").better(Better::Lower)];
     let abstains = methods().any(|method| method.selective.abstention.is_some());
@@ -229,16 +216,14 @@ fn selective(evaluation: &Evaluation) -> Section {
     for method in methods() {
         let mut cells = vec![Cell::from(method.selective.aurc)];
         if abstains {
-            let cell = |number: Option<f64>| number.map_or(Cell::Empty, Cell::from);
             let found = method.selective.abstention;
-            cells.push(cell(found.map(|found| found.least_confidence)));
-            cells.push(cell(found.map(|found| found.answered)));
-            cells.push(cell(found.and_then(|found| found.error_rate)));
+            cells.push(found.map(|found| found.least_confidence).into());
+            cells.push(found.map(|found| found.answered).into());
+            cells.push(found.and_then(|found| found.error_rate).into());
         }
         if covers {
             let found = method.selective.conformal;
-            cells.push(found.map_or(Cell::Empty, |found| Cell::from(found.coverage)));
-            cells.push(found.map_or(Cell::Empty, |found| Cell::from(found.size)));
+            cells.extend([found.map(|found| found.coverage), found.map(|found| found.size)].map(Cell::from));
         }
         table.row(&method.name, cells).method(method.method);
     }
@@ -261,21 +246,14 @@ fn draws(evaluation: &Evaluation) -> Section {
         ["draws", "strength", "virial ratio", "rise of the loss", "gradients per draw"].map(Column::new);
     let mut table = Table::new("set", columns.to_vec());
     for (method, summary) in &known {
-        let number = |number: Option<f64>| number.map_or(Cell::Empty, Cell::from);
-        let cells = vec![
-            Cell::Text(summary.draws.to_string()),
-            number(summary.strength),
-            number(summary.virial_ratio),
-            number(summary.loss_rise),
-            number(summary.gradients),
-        ];
-        table.row(&method.name, cells).method(method.method);
+        let numbers = [summary.strength, summary.virial_ratio, summary.loss_rise, summary.gradients];
+        let draws = Cell::Text(summary.draws.to_string());
+        table.row(&method.name, [draws].into_iter().chain(numbers.map(Cell::from))).method(method.method);
     }
     section.table(table);
     for (method, summary) in known {
-        summary.warnings.iter().for_each(|warning| {
-            section.text(format!("Warning about {}: {warning}.", method.name));
-        });
+        let about = |warning| format!("Warning about {}: {warning}.", method.name);
+        section.texts(summary.warnings.iter().map(about));
     }
     section
 }

@@ -3,23 +3,19 @@
 use riemla::predict::{LabelPrediction, Prediction, RegressionPrediction};
 use riemla::score::{count_interval, max_probabilities, normal_quantile, top_class};
 use riemla_files::encoding::Target;
-use riemla_files::table::Values;
+use riemla_files::table::{Column, Values};
 use riemla_files::{Model, Table};
 
 use super::PredictConfig;
 use crate::workflow::error::Result;
 use crate::workflow::guarantees::Guarantees;
 
-/// A column of the output.
-pub(super) struct Column {
-    pub name: String,
-    pub values: Values,
+fn numbers(name: impl Into<String>, values: Vec<f64>) -> Column {
+    Column { name: name.into(), values: Values::Numbers(values) }
 }
 
-impl Column {
-    fn numbers(name: impl Into<String>, values: Vec<f64>) -> Self {
-        Self { name: name.into(), values: Values::Numbers(values) }
-    }
+fn words(name: impl Into<String>, words: Vec<String>) -> Column {
+    Column { name: name.into(), values: Values::Strings(words) }
 }
 
 /// The columns of a prediction.
@@ -38,7 +34,7 @@ pub(super) fn columns(prediction: &Prediction, model: &Model, config: &PredictCo
 fn promised(prediction: &Prediction, model: &Model, guarantees: &Guarantees) -> Result<Vec<Column>> {
     let mut columns = Vec::new();
     if let Some(withheld) = guarantees.withheld(prediction)? {
-        columns.push(Column::numbers("abstain", withheld.into_iter().map(f64::from).collect()));
+        columns.push(numbers("abstain", withheld.into_iter().map(f64::from).collect()));
     }
     let Some(conformal) = &guarantees.conformal else { return Ok(columns) };
     match prediction {
@@ -48,9 +44,8 @@ fn promised(prediction: &Prediction, model: &Model, guarantees: &Guarantees) -> 
                 p.probabilities.chunks_exact(p.classes).map(|row| conformal.set(row)).collect();
             let text =
                 |set: &Vec<usize>| set.iter().map(|k| names[*k].as_str()).collect::<Vec<_>>().join("|");
-            let texts = Values::Strings(sets.iter().map(text).collect());
-            columns.push(Column { name: "set".into(), values: texts });
-            columns.push(Column::numbers("set_size", sets.iter().map(|set| set.len() as f64).collect()));
+            columns.push(words("set", sets.iter().map(text).collect()));
+            columns.push(numbers("set_size", sets.iter().map(|set| set.len() as f64).collect()));
         }
         Prediction::Labels(_) => {}
         Prediction::Values(p) | Prediction::Counts(p) => {
@@ -62,15 +57,9 @@ fn promised(prediction: &Prediction, model: &Model, guarantees: &Guarantees) -> 
             };
             let bounds: Vec<(f64, f64)> = p.mean.iter().zip(p.variance()).map(interval).collect();
             for (k, suffix) in suffixes(model, p.outputs).into_iter().enumerate() {
-                let of = || bounds.iter().skip(k).step_by(p.outputs);
-                columns.push(Column::numbers(
-                    format!("conformal_lower{suffix}"),
-                    of().map(|bound| bound.0).collect(),
-                ));
-                columns.push(Column::numbers(
-                    format!("conformal_upper{suffix}"),
-                    of().map(|bound| bound.1).collect(),
-                ));
+                let (lower, upper) = bounds.iter().skip(k).step_by(p.outputs).copied().unzip();
+                columns.push(numbers(format!("conformal_lower{suffix}"), lower));
+                columns.push(numbers(format!("conformal_upper{suffix}"), upper));
             }
         }
     }
@@ -84,15 +73,15 @@ fn class_columns(prediction: &Prediction, model: &Model) -> Result<Vec<Column>> 
     let best = |row: &[f64]| names[top_class(row)].clone();
     let rows = p.probabilities.chunks_exact(p.classes);
     let mut columns = vec![
-        Column { name: "prediction".into(), values: Values::Strings(rows.clone().map(best).collect()) },
-        Column::numbers("confidence", max_probabilities(&p.probabilities, p.classes)?),
-        Column::numbers("entropy", p.entropy.clone()),
+        words("prediction", rows.clone().map(best).collect()),
+        numbers("confidence", max_probabilities(&p.probabilities, p.classes)?),
+        numbers("entropy", p.entropy.clone()),
     ];
     for (name, values) in [("aleatoric", &p.aleatoric), ("epistemic", &p.epistemic)] {
-        columns.extend(values.as_ref().map(|values| Column::numbers(name, values.clone())));
+        columns.extend(values.as_ref().map(|values| numbers(name, values.clone())));
     }
     for (k, class) in names.iter().enumerate() {
-        columns.push(Column::numbers(format!("p_{class}"), rows.clone().map(|row| row[k]).collect()));
+        columns.push(numbers(format!("p_{class}"), rows.clone().map(|row| row[k]).collect()));
     }
     Ok(columns)
 }
@@ -126,7 +115,7 @@ fn value_columns(p: &RegressionPrediction, model: &Model, bounds: Vec<(f64, f64)
             ("epistemic_std", roots(of(&p.epistemic_variance))),
             ("aleatoric_std", roots(of(&p.aleatoric_variance))),
         ] {
-            columns.push(Column::numbers(format!("{name}{suffix}"), values));
+            columns.push(numbers(format!("{name}{suffix}"), values));
         }
     }
     columns
@@ -140,12 +129,11 @@ fn label_columns(p: &LabelPrediction, model: &Model) -> Vec<Column> {
         let probabilities = of(&p.probabilities);
         let [no, yes] = label_values(model, k);
         let value = |p: &f64| if *p > 0.5 { yes.clone() } else { no.clone() };
-        let values = Values::Strings(probabilities.iter().map(value).collect());
-        columns.push(Column { name: format!("prediction_{name}"), values });
-        columns.push(Column::numbers(format!("p_{name}"), probabilities));
-        columns.push(Column::numbers(format!("entropy_{name}"), of(&p.entropy)));
+        columns.push(words(format!("prediction_{name}"), probabilities.iter().map(value).collect()));
+        columns.push(numbers(format!("p_{name}"), probabilities));
+        columns.push(numbers(format!("entropy_{name}"), of(&p.entropy)));
         for (part, values) in [("aleatoric", &p.aleatoric), ("epistemic", &p.epistemic)] {
-            let column = |values: &Vec<f64>| Column::numbers(format!("{part}_{name}"), of(values));
+            let column = |values: &Vec<f64>| numbers(format!("{part}_{name}"), of(values));
             columns.extend(values.as_ref().map(column));
         }
     }
@@ -185,9 +173,5 @@ pub fn class_names(model: &Model, classes: usize) -> Vec<String> {
 
 /// Columns of the data to copy.
 pub(super) fn kept(table: &Table, names: &[String]) -> Result<Vec<Column>> {
-    let column = |name: &String| {
-        let values = table.column(name)?.values.clone();
-        Ok(Column { name: name.clone(), values })
-    };
-    names.iter().map(column).collect()
+    names.iter().map(|name| Ok(table.column(name)?.clone())).collect()
 }

@@ -2,9 +2,8 @@
 
 use std::io::Write;
 
-use riemla_files::table::Values;
+use riemla_files::table::{Column, Values};
 
-use super::columns::Column;
 use crate::workflow::error::{Result, WorkflowError};
 
 /// How predictions are written.

@@ -2,7 +2,7 @@
 
 use riemla::posterior::MetricChoice;
 
-use super::super::super::{MethodName, PriorName, Setting};
+use super::super::super::{MethodName, PriorName, ResultRow, Setting};
 use super::super::unique;
 use super::lines::{Line, find, settings};
 use riemla_workflow::plot::{Axis, Chart, Color, Marker, Reference, Series, Style};
@@ -13,49 +13,47 @@ const MARKERS: [Marker; 5] =
 const WIDE: f64 = 5.0;
 
 /// Two charts per problem and prior.
-pub fn charts(lines: &[Line]) -> Vec<(String, String)> {
-    let seen = unique(lines.iter().map(|line| (line.place.problem.as_str(), line.place.prior)));
+pub fn charts(lines: &[Line<'_>]) -> Vec<(String, String)> {
+    let seen = unique(lines.iter().map(|line| (line.row.train_set.as_str(), line.row.prior)));
     let both = |(problem, prior): (&str, PriorName)| {
-        let here: Vec<Line> = lines
-            .iter()
-            .filter(|line| line.place.problem == problem && line.place.prior == prior)
-            .cloned()
-            .collect();
+        let here = lines.iter().filter(|line| line.row.train_set == problem && line.row.prior == prior);
+        let here: Vec<Line<'_>> = here.copied().collect();
         let title = format!("{problem}, prior {}", prior.name());
         [(scores(&title, &here), String::new()), (virials(&title, &here), String::new())]
     };
     seen.into_iter().flat_map(both).collect()
 }
 
-fn scores(title: &str, lines: &[Line]) -> String {
-    let straight = lines.iter().filter(|line| !line.place.method.is_riemannian());
-    let all: Vec<f64> = lines.iter().map(|line| line.nll.mean).collect();
-    let (low, high) = all.iter().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
+fn scores(title: &str, lines: &[Line<'_>]) -> String {
+    let straight = lines.iter().map(|line| line.row).filter(|row| !row.method.is_riemannian());
+    let all = lines.iter().map(|line| line.row.mean);
+    let (low, high) = all.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
     let wide = low > 0.0 && high > WIDE * low;
     let axis = if wide { Axis::log("test NLL") } else { Axis::linear("test NLL") };
     let mut chart = Chart::new(title, Axis::log("strength a"), axis);
-    for line in straight {
-        chart = chart.reference(Reference::horizontal(line.nll.mean, line.place.method.name()));
+    for row in straight {
+        chart = chart.reference(Reference::horizontal(row.mean, row.method.name()));
     }
-    with_series(chart, lines, |line| Some((line.nll.mean, line.nll.error.unwrap_or(0.0)))).to_svg()
+    with_series(chart, lines, |row| Some((row.mean, row.standard_error.unwrap_or(0.0)))).to_svg()
 }
 
-fn virials(title: &str, lines: &[Line]) -> String {
+fn virials(title: &str, lines: &[Line<'_>]) -> String {
     let chart = Chart::new(title, Axis::log("strength a"), Axis::log("virial ratio"))
         .reference(Reference::horizontal(1.0, "exact draws"));
-    with_series(chart, lines, |line| line.virial.map(|ratio| (ratio, 0.0))).to_svg()
+    with_series(chart, lines, |row| row.draws.virial_ratio.map(|ratio| (ratio, 0.0))).to_svg()
 }
 
 /// A line through the given strengths per method and metric, and a mark for each rule.
-fn with_series(mut chart: Chart, lines: &[Line], y: impl Fn(&Line) -> Option<(f64, f64)>) -> Chart {
+fn with_series(mut chart: Chart, lines: &[Line<'_>], y: impl Fn(&ResultRow) -> Option<(f64, f64)>) -> Chart {
     let (given, others) = settings(lines);
     let methods = || MethodName::ALL.into_iter().filter(|method| method.is_riemannian());
     let of = |method: MethodName, settings: &[Setting]| -> Vec<(f64, f64, f64)> {
-        let place = lines.iter().map(|line| &line.place).find(|place| place.method == method);
-        let Some(place) = place else { return Vec::new() };
+        let Some(place) = lines.iter().map(Line::place).find(|place| place.2 == method) else {
+            return Vec::new();
+        };
         let point = |setting: &Setting| {
-            let line = find(lines, place, *setting)?;
-            y(line).zip(line.strength).map(|((y, error), a)| (a, y, error))
+            let row = find(lines, place, *setting)?.row;
+            y(row).zip(row.draws.strength).map(|((y, error), a)| (a, y, error))
         };
         settings.iter().filter_map(point).collect()
     };

@@ -7,6 +7,7 @@ mod summary;
 mod tests;
 
 use super::super::{Experiment, ResultRow, RunRecord};
+use super::study;
 use riemla_workflow::report::Section;
 
 const INTRO: &str = "\
@@ -17,11 +18,10 @@ wide.";
 
 /// The section of an experiment with settings of its own.
 pub fn section(experiment: &Experiment, rows: &[ResultRow], records: &[RunRecord]) -> Section {
-    let lines = lines::lines(&experiment.name, rows, records);
+    let lines = lines::lines(experiment, rows, records);
     let places = summary::complete(&lines);
     let verdicts = summary::verdicts(&lines, &places);
-    let intro = format!("{}\n\n{INTRO}", experiment.about.trim());
-    let mut section = Section::new(experiment.title.clone(), intro);
+    let mut section = study(experiment, INTRO);
     section.text(summary::words(&verdicts, places.len()));
     section.table(summary::table(&verdicts, places.len())).table(summary::winners(&lines));
     section.grid(charts::charts(&lines)).table(summary::details(&lines));

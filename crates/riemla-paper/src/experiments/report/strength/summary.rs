@@ -1,9 +1,9 @@
 //! Which rule wins where, from the numbers alone.
 
 use super::super::super::Setting;
-use super::super::numbers::{Number, shown};
+use super::super::numbers::{self, Number, shown};
 use super::lines::{Line, Place, find, places, settings};
-use crate::experiments::results::mean_and_error;
+use crate::experiments::results::{mean, mean_and_error};
 use riemla_workflow::report::{Table, decimals};
 
 /// What a setting is like over all places that have every setting.
@@ -27,38 +27,38 @@ pub struct Verdict {
 }
 
 /// Places with a number for every setting that is anywhere.
-pub fn complete(lines: &[Line]) -> Vec<Place> {
+pub fn complete<'a>(lines: &[Line<'a>]) -> Vec<Place<'a>> {
     let (given, others) = settings(lines);
     let all: Vec<Setting> = given.into_iter().chain(others).collect();
-    let full = |place: &Place| all.iter().all(|setting| find(lines, place, *setting).is_some());
+    let full = |place: &Place<'_>| all.iter().all(|setting| find(lines, *place, *setting).is_some());
     places(lines).into_iter().filter(full).collect()
 }
 
 /// One verdict per setting, given numbers last.
-pub fn verdicts(lines: &[Line], places: &[Place]) -> Vec<Verdict> {
+pub fn verdicts(lines: &[Line<'_>], places: &[Place<'_>]) -> Vec<Verdict> {
     let (given, others) = settings(lines);
     if places.is_empty() {
         return Vec::new();
     }
     let judge = |&setting: &Setting| {
-        let here: Vec<&Line> = places.iter().filter_map(|place| find(lines, place, setting)).collect();
+        let here: Vec<&Line<'_>> = places.iter().filter_map(|place| find(lines, *place, setting)).collect();
         let excess: Vec<f64> =
-            here.iter().map(|line| line.nll.mean - lowest(lines, &line.place, |_| true)).collect();
-        let won = |line: &&&Line| {
+            here.iter().map(|line| line.row.mean - lowest(lines, line.place(), |_| true)).collect();
+        let won = |line: &&&Line<'_>| {
             others.contains(&setting)
-                && line.nll.mean <= lowest(lines, &line.place, |other| others.contains(&other))
+                && line.row.mean <= lowest(lines, line.place(), |other| others.contains(&other))
         };
-        let mean = |values: Vec<f64>| (!values.is_empty()).then(|| mean_and_error(&values).0);
-        let virials = here.iter().filter_map(|line| line.virial).map(|ratio| ratio.ln().abs());
-        let gradients = here.iter().filter_map(|line| line.gradients).map(f64::ln);
+        let virials =
+            here.iter().filter_map(|line| line.row.draws.virial_ratio).map(|ratio| ratio.ln().abs());
+        let gradients = here.iter().filter_map(|line| line.row.draws.gradients_per_sample).map(f64::ln);
         Verdict {
             setting,
             wins: here.iter().filter(won).count(),
             excess: mean_and_error(&excess),
             worst: excess.iter().copied().fold(0.0, f64::max),
-            virial: mean(virials.collect()).unwrap_or(f64::NAN),
-            gradients: mean(gradients.collect()).map_or(f64::NAN, f64::exp),
-            search: mean(here.iter().filter_map(|line| line.search).collect()),
+            virial: mean(virials).unwrap_or(f64::NAN),
+            gradients: mean(gradients).map_or(f64::NAN, f64::exp),
+            search: mean(here.iter().filter_map(|line| line.search)),
             converged: here.iter().fold((0, 0), |(a, b), l| (a + l.converged.0, b + l.converged.1)),
         }
     };
@@ -66,9 +66,9 @@ pub fn verdicts(lines: &[Line], places: &[Place]) -> Vec<Verdict> {
 }
 
 /// The lowest NLL of a place among some settings.
-fn lowest(lines: &[Line], place: &Place, among: impl Fn(Setting) -> bool) -> f64 {
-    let here = lines.iter().filter(|line| line.place == *place && among(line.setting));
-    here.map(|line| line.nll.mean).fold(f64::INFINITY, f64::min)
+fn lowest(lines: &[Line<'_>], place: Place<'_>, among: impl Fn(Setting) -> bool) -> f64 {
+    let here = lines.iter().filter(|line| line.place() == place && among(line.row.setting));
+    here.map(|line| line.row.mean).fold(f64::INFINITY, f64::min)
 }
 
 /// The verdicts as a table.
@@ -120,20 +120,21 @@ pub fn words(verdicts: &[Verdict], places: usize) -> String {
 }
 
 /// The lowest NLL of each place: which rule has it, and which given number.
-pub fn winners(lines: &[Line]) -> Table {
+pub fn winners(lines: &[Line<'_>]) -> Table {
     let (given, others) = settings(lines);
-    let best = |place: &Place, among: &[Setting]| {
-        let here = among.iter().filter_map(|setting| find(lines, place, *setting));
-        here.min_by(|a, b| a.nll.mean.total_cmp(&b.nll.mean))
-            .map_or("–".into(), |line| format!("{}: {}", line.setting, shown("nll", line.nll)))
+    let best = |place: Place<'_>, among: &[Setting]| {
+        let here = among.iter().filter_map(|setting| Some(find(lines, place, *setting)?.row));
+        here.min_by(|a, b| a.mean.total_cmp(&b.mean))
+            .map_or("–".into(), |row| format!("{}: {}", row.setting, shown("nll", row.into())))
     };
-    let row = |place: &Place| {
+    let row = |&place: &Place<'_>| {
         let mut cells = vec![best(place, &others), best(place, &given)];
         cells.extend(others.iter().map(|setting| {
             let line = find(lines, place, *setting);
-            line.map_or("–".into(), |line| shown("nll", Number { error: None, ..line.nll }))
+            line.map_or("–".into(), |line| shown("nll", Number { mean: line.row.mean, error: None }))
         }));
-        (place.name(), cells)
+        let (problem, prior, method) = place;
+        (format!("{problem}, prior {}, {method}", prior.name()), cells)
     };
     let mut columns = vec!["best rule".to_string(), "best fixed strength".into()];
     columns.extend(others.iter().map(|setting| setting.name()));
@@ -141,20 +142,20 @@ pub fn winners(lines: &[Line]) -> Table {
 }
 
 /// All that the rules did.
-pub fn details(lines: &[Line]) -> Table {
+pub fn details(lines: &[Line<'_>]) -> Table {
     let (_, others) = settings(lines);
-    let row = |line: &Line| {
-        let name = format!("{}, {}", line.place.name(), line.setting);
+    let row = |line: &Line<'_>| {
+        let draws = &line.row.draws;
         let cells = vec![
-            decimals(line.strength, 4),
-            shown("nll", line.nll),
-            decimals(line.virial, 2),
-            decimals(line.gradients, 0),
+            decimals(draws.strength, 4),
+            shown("nll", line.row.into()),
+            decimals(draws.virial_ratio, 2),
+            decimals(draws.gradients_per_sample, 0),
             decimals(line.search, 1),
         ];
-        (name, cells)
+        (format!("{}, {}", numbers::Place::posterior(line.row), line.row.setting), cells)
     };
-    let rules = lines.iter().filter(|line| others.contains(&line.setting));
+    let rules = lines.iter().filter(|line| others.contains(&line.row.setting));
     let columns = ["strength", "NLL", "virial ratio", "gradients per draw", "search, in draws"];
     Table::new("posterior and rule", columns).rows(rules.map(row)).caption(
         "Means over seeds. The cost of the search is in draws: its gradients divided by those of a draw at \

@@ -1,46 +1,48 @@
 //! The summary of a study, by numbers that can be checked by hand.
 
-use super::super::super::{MethodName, PriorName, Setting};
-use super::super::numbers::Number;
-use super::lines::{Line, Place};
+use super::super::super::{DrawSummary, PriorName, ResultRow};
+use super::super::numbers::example;
+use super::lines::Line;
 use super::summary::{complete, details, table, verdicts, winners, words};
 use riemla_workflow::report::Cell;
 
-fn line(problem: &str, setting: &str, nll: f64, virial: f64) -> Line {
-    let (prior, method) = (PriorName::Fixed, MethodName::RiemLa);
-    let setting: Setting = setting.parse().expect("a setting");
-    let rule = setting.given_strength().is_none();
-    Line {
-        place: Place { problem: problem.into(), prior, method },
-        setting,
-        nll: Number { mean: nll, error: None },
-        strength: Some(0.1),
-        virial: Some(virial),
-        gradients: Some(100.0),
-        search: rule.then_some(12.0),
-        converged: if rule { (1, 2) } else { (0, 0) },
+fn row(problem: &str, setting: &str, mean: f64, virial: f64) -> ResultRow {
+    let (strength, virial_ratio, gradients_per_sample) = (Some(0.1), Some(virial), Some(100.0));
+    ResultRow {
+        prior: PriorName::Fixed,
+        setting: setting.parse().expect("a setting"),
+        mean,
+        standard_error: None,
+        draws: DrawSummary { strength, virial_ratio, gradients_per_sample, ..DrawSummary::default() },
+        ..example(problem)
     }
 }
 
 /// Two problems with all settings and a third that lacks one.
-fn lines() -> Vec<Line> {
+fn rows() -> Vec<ResultRow> {
     vec![
-        line("p", "a=0.1", 0.30, 2.0),
-        line("p", "virial", 0.35, 1.0),
-        line("p", "loss-rise", 0.32, 1.1),
-        line("q", "a=0.1", 0.90, 2.0),
-        line("q", "virial", 0.60, 1.0),
-        line("q", "loss-rise", 0.64, 1.1),
-        line("r", "a=0.1", 0.10, 2.0),
-        line("r", "virial", 0.01, 1.0),
+        row("p", "a=0.1", 0.30, 2.0),
+        row("p", "virial", 0.35, 1.0),
+        row("p", "loss-rise", 0.32, 1.1),
+        row("q", "a=0.1", 0.90, 2.0),
+        row("q", "virial", 0.60, 1.0),
+        row("q", "loss-rise", 0.64, 1.1),
+        row("r", "a=0.1", 0.10, 2.0),
+        row("r", "virial", 0.01, 1.0),
     ]
+}
+
+fn line(row: &ResultRow) -> Line<'_> {
+    let rule = row.setting.given_strength().is_none();
+    Line { row, search: rule.then_some(12.0), converged: if rule { (1, 2) } else { (0, 0) } }
 }
 
 #[test]
 fn verdicts_count_only_what_has_all_settings() {
-    let lines = lines();
+    let rows = rows();
+    let lines: Vec<Line<'_>> = rows.iter().map(line).collect();
     let places = complete(&lines);
-    assert_eq!(places.iter().map(|place| place.problem.as_str()).collect::<Vec<_>>(), ["p", "q"]);
+    assert_eq!(places.iter().map(|place| place.0).collect::<Vec<_>>(), ["p", "q"]);
     let verdicts = verdicts(&lines, &places);
     let names: Vec<String> = verdicts.iter().map(|v| v.setting.name()).collect();
     assert_eq!(names, ["virial", "loss-rise", "a=0.1"]);
@@ -63,7 +65,8 @@ fn verdicts_count_only_what_has_all_settings() {
 
 #[test]
 fn every_posterior_has_a_row_and_its_winner() {
-    let lines = lines();
+    let rows = rows();
+    let lines: Vec<Line<'_>> = rows.iter().map(line).collect();
     let winners = winners(&lines);
     let best: Vec<Cell> = winners.named_rows().iter().map(|(_, cells)| cells[0].clone()).collect();
     assert_eq!(best, ["loss-rise: 0.320", "virial: 0.600", "virial: 0.010"].map(Cell::from));
