@@ -18,6 +18,8 @@ use super::record::{CellKey, MadeFrom, ModelSummary, Score};
 use super::rows::Rows;
 use super::{Experiment, MethodName, PriorName, Result};
 use riemla_workflow::scores::{Doubts, Scorer};
+use riemla_workflow::workflow::TemperatureChoice;
+use riemla_workflow::workflow::draws::AT_TEMPERATURE;
 use riemla_workflow::workflow::members::Together;
 
 /// A problem with its data, ready for seeds.
@@ -118,9 +120,16 @@ impl<'a> Fitted<'a> {
             all.into_iter().map(score).collect()
         };
         let mut scores = Vec::new();
-        if strange.is_empty() || !experiment.approximations.is_empty() {
+        let study = !experiment.approximations.is_empty();
+        if strange.is_empty() || study {
             let own = in_paper_units(&test, self.rows.test.targets(), experiment.bins)?;
             scores.extend(named(&problem.name, own));
+        }
+        if let (true, Some(rows)) = (study && predictor.is_average(), &self.rows.validation) {
+            let tempered = TemperatureChoice::Auto.apply(predictor.clone(), Some(rows))?;
+            let own = tempered.predict(self.rows.test.inputs())?;
+            let own = in_paper_units(&own, self.rows.test.targets(), experiment.bins)?;
+            scores.extend(named(&format!("{}{AT_TEMPERATURE}", problem.name), own));
         }
         let known = Doubts::of(&test)?;
         for (name, inputs) in strange {
