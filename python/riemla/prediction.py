@@ -60,7 +60,7 @@ class Prediction:
         width = NormalDist().inv_cdf(0.5 + level / 2) * self.std
         return self.mean - width, self.mean + width
 
-    def fit_temperature(self, y: Any, *, only_if_sure: bool = True) -> float:
+    def fit_temperature(self, y: Any, *, careful: bool = True) -> float:
         """The temperature that makes these predictions as sure as the targets ``y`` say.
 
         Fit it to rows that played no part in training, and predict new rows ``at_temperature``. The average over draws is
@@ -70,9 +70,9 @@ class Prediction:
         ----------
         y : array-like
             Class labels 0, 1, …, or labels or numbers in the shape of ``probabilities`` or ``mean``.
-        only_if_sure : bool, default=True
-            1.0 unless ``y`` gains more than one parameter gains by chance (likelihood ratio test at 5 %). Few rows are better
-            left alone: have at least 50, some of them misclassified.
+        careful : bool, default=True
+            The temperature closest to 1 that ``y`` does not reject (likelihood ratio test at 1 %), in place of the best: too
+            sure costs more than not sure enough. Have at least 50 rows, some of them misclassified.
 
         Returns
         -------
@@ -81,9 +81,8 @@ class Prediction:
         """
         kind = "classification" if self.total.ndim == 1 else "values"
         shape = self.total.shape if self.probabilities is None else self.probabilities.shape
-        found = _core.fit_temperature(self._arrays(), *targets_of(y, kind, shape[1], shape[0]))
-        temperature, significant = found
-        return temperature if significant or not only_if_sure else 1.0
+        best, closest = _core.fit_temperature(self._arrays(), *targets_of(y, kind, shape[1], shape[0]))
+        return closest if careful else best
 
     def at_temperature(self, temperature: float) -> Prediction:
         """The same prediction, surer (``temperature`` below 1) or less sure (above); see :meth:`fit_temperature`.

@@ -107,14 +107,14 @@ fn prediction_of(found: &Bound<'_, PyDict>) -> PyResult<Prediction> {
     })
 }
 
-/// The temperature of a prediction that targets ask for, and whether they gain by it more than chance gives.
+/// The temperature of a prediction that targets ask for, and the one closest to 1 that they do not reject.
 #[pyfunction]
 #[pyo3(signature = (found, labels, values))]
 pub fn fit_temperature(
     found: &Bound<'_, PyDict>,
     labels: Option<Vec<i64>>,
     values: Option<Numbers<'_>>,
-) -> PyResult<(f64, bool)> {
+) -> PyResult<(f64, f64)> {
     let prediction = prediction_of(found)?;
     let targets = match (labels, values) {
         (Some(labels), _) => Targets::Classes(class_labels(&labels)?),
@@ -125,7 +125,7 @@ pub fn fit_temperature(
         (None, None) => return Err(errors::defect("no targets")),
     };
     let fitted = riemla::predict::fit_temperature(&prediction, &targets).map_err(errors::library)?;
-    Ok((fitted.temperature, fitted.is_significant()))
+    Ok((fitted.temperature, fitted.careful))
 }
 
 /// The prediction at a temperature.

@@ -10,7 +10,9 @@ use riemla::data::toy::two_moons;
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, NetworkLoss, Objective, Prior};
 use riemla::random::{Purpose, stream};
-use riemla::reference::{Chains, Ensemble, Nuts, R_HAT_LIMIT, Swag, SwagMoments, nuts, swag};
+use riemla::reference::{
+    Chains, Ensemble, Microcanonical, Nuts, R_HAT_LIMIT, Swag, SwagMoments, microcanonical, nuts, swag,
+};
 use riemla::train::{Lbfgs, Recipe, lbfgs};
 
 /// ½(θ − m)ᵀP(θ − m) with P = LLᵀ, L lower triangular: covariance P⁻¹.
@@ -99,6 +101,28 @@ fn moments_of_a_correlated_gaussian_are_recovered() {
     assert!((0.6..0.99).contains(&acceptance), "{acceptance}");
     let recorded = chains.transitions().zip(chains.chains.iter().flat_map(|chain| &chain.draws));
     recorded.for_each(|(t, draw)| assert!((t.loss - target.value(draw)).abs() < 1e-9 * (1.0 + t.loss)));
+}
+
+/// Microcanonical chains have no Metropolis test: what they are off by on a Gaussian is the error of their steps.
+#[test]
+fn microcanonical_chains_are_right_on_a_gaussian_as_far_as_their_step_allows() {
+    let target = Gaussian::new(5);
+    let chains = |step: f64| {
+        let config = Microcanonical { step, ..Microcanonical::default() };
+        let starts = starts(config.chains, 5, 1.0);
+        microcanonical(&target, &starts, 4000, 3, &config, Control::default()).unwrap()
+    };
+    for (step, bias) in [(0.5, 0.06), (0.1, 0.02)] {
+        let chains = chains(step);
+        assert_eq!((chains.in_turn().len(), chains.divergences()), (16000, 0));
+        for i in 0..5 {
+            let (mean, error) = mean_with_error(&chains, |draw| target.whitened(draw)[i]);
+            assert!(mean.abs() < 4.5 * error && error < 0.04, "step {step}, mean {i}: {mean} ± {error}");
+        }
+        let square = |draw: &[f64]| target.whitened(draw).iter().map(|z| z * z).sum::<f64>() / 5.0;
+        let (mean, error) = mean_with_error(&chains, square);
+        assert!((mean - 1.0).abs() < bias + 4.5 * error && error < 0.02, "step {step}: {mean} ± {error}");
+    }
 }
 
 fn logistic() -> (NetworkLoss, Vec<f64>) {

@@ -198,19 +198,38 @@ fn labels_are_tempered_as_two_classes_each_and_variances_with_both_parts() {
     assert!(Temperature::given(0.0).is_err() && Temperature::given(f64::NAN).is_err());
 }
 
-/// Of data that need no temperature one in twenty seems to; of data whose spread is wrong by a factor of two, nearly all.
+/// Of data that need no temperature one in a hundred seems to; of data whose spread is wrong by a factor of two, all, and the
+/// careful one lies between.
 #[test]
-fn a_gain_is_significant_as_often_as_chance_allows() {
-    let often = |spread: f64| {
-        let significant = |seed: u64| {
-            let errors: Vec<f64> = models::normals(100 + seed, 60).iter().map(|z| spread * z).collect();
-            fit_noise_scale(&[0.0; 60], &[1.0; 60], &errors).unwrap().is_significant()
-        };
-        (0..1000).filter(|seed| significant(*seed)).count()
+fn the_careful_temperature_is_1_as_often_as_chance_demands() {
+    let fitted = |spread: f64, seed: u64| {
+        let errors: Vec<f64> = models::normals(100 + seed, 60).iter().map(|z| spread * z).collect();
+        fit_noise_scale(&[0.0; 60], &[1.0; 60], &errors).unwrap()
     };
-    let by_chance = often(1.0);
-    assert!((30..75).contains(&by_chance), "{by_chance} of 1000");
-    assert!(often(2.0) > 990);
+    let by_chance = (0..2000).filter(|seed| fitted(1.0, *seed).careful != 1.0).count();
+    assert!((8..40).contains(&by_chance), "{by_chance} of 2000");
+    for seed in 0..100 {
+        let found = fitted(2.0, seed);
+        assert!(found.careful > 1.0 && found.careful < found.temperature, "{found:?}");
+        // At the careful one the likelihood ratio is that of the level.
+        let loss = |t: f64| 60.0 * (t.ln() + 0.5 * found.temperature.powi(2) / (t * t));
+        assert!((loss(found.careful) - loss(found.temperature) - 6.635 / 2.0).abs() < 1e-9);
+        assert!((60.0 * (found.careful().nll_after - found.nll_after) - 6.635 / 2.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn the_careful_temperature_of_classes_is_where_the_likelihood_ratio_says() {
+    let (outputs, labels) = calibrated(0.3);
+    let found = fit(&outputs, Likelihood::Categorical, &Targets::Classes(labels.clone())).unwrap();
+    assert!(found.temperature < found.careful && found.careful < 1.0, "{found:?}");
+    let plain = of_outputs(&outputs, Likelihood::Categorical, 3).unwrap();
+    let at = found.careful().apply(plain).unwrap();
+    let loss = nll(&at.classes().unwrap().probabilities, 3, &labels).unwrap();
+    assert!((loss - found.careful().nll_after).abs() < 1e-9, "{loss} {found:?}");
+    let (outputs, labels) = calibrated(1.0);
+    let found = fit(&outputs, Likelihood::Categorical, &Targets::Classes(labels)).unwrap();
+    assert_eq!((found.careful, found.careful().nll_after), (1.0, found.nll_before));
 }
 
 #[test]

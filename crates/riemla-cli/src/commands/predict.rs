@@ -63,8 +63,8 @@ pub struct Predict {
     #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = level)]
     pub level: f64,
 
-    /// Temperature of the predictions: below 1 they are surer than the draws say, above 1 less sure. auto: the one that
-    /// held-out rows ask for, if they are enough and gain by it, else 1
+    /// Temperature of the predictions: below 1 they are surer than the draws say, above 1 less sure. auto: the one
+    /// closest to 1 that held-out rows do not reject, if they are enough
     #[arg(long, value_name = "T", default_value = "auto", value_parser = temperature)]
     pub temperature: TemperatureChoice,
 

@@ -97,9 +97,9 @@ pub fn run(
         return Err(ExperimentError::Changed { file: file(out), what });
     }
     let cells = |seed| plan.sets.iter().filter(move |set| plan.has(set, seed)).count() as u64;
-    watch.begin(NAME, (0..plan.seeds).map(cells).sum());
+    watch.begin(NAME, plan.all_seeds().map(cells).sum());
     // Seed by seed, so that an interrupted run has all tables.
-    for seed in 0..plan.seeds {
+    for seed in plan.all_seeds() {
         for set in plan.sets.iter().filter(|set| plan.has(set, seed)) {
             if stop.load(Ordering::Relaxed) {
                 outcome.interrupted = true;

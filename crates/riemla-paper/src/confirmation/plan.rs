@@ -14,8 +14,11 @@ const TEXT: &str = include_str!("../../experiments/confirmation.toml");
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Number of seeds, from 0.
+    /// Number of seeds.
     pub seeds: u64,
+    /// The first of them.
+    #[serde(default)]
+    pub first_seed: u64,
     /// Draws behind a prediction.
     pub draws: u64,
     /// Networks of an ensemble.
@@ -117,10 +120,16 @@ impl Plan {
 
     /// Whether a set is run under a seed.
     pub(super) fn has(&self, set: &Set, seed: u64) -> bool {
-        match &set.source {
-            Source::Table { .. } => seed < self.seeds,
-            Source::Images(images) => seed < self.seeds.min(images.seeds),
-        }
+        let seeds = match &set.source {
+            Source::Table { .. } => self.seeds,
+            Source::Images(images) => self.seeds.min(images.seeds),
+        };
+        (self.first_seed..self.first_seed + seeds).contains(&seed)
+    }
+
+    /// All seeds, in their order.
+    pub(super) fn all_seeds(&self) -> std::ops::Range<u64> {
+        self.first_seed..self.first_seed + self.seeds
     }
 
     /// All that the numbers of a table and seed depend on; more seeds and tables may be added.
@@ -138,6 +147,11 @@ mod tests {
         let (full, quick) = (Plan::new(None, false).expect("valid"), Plan::new(None, true).expect("valid"));
         assert!(full.sets.len() >= 12 && full.seeds == 5, "{}", full.sets.len());
         assert_eq!((quick.sets.len(), quick.seeds), (2, 1));
+        assert_eq!(full.all_seeds(), 0..5);
+        let later = Plan { first_seed: 5, ..full.clone() };
+        let set = &full.sets[0];
+        let seeds = |plan: &Plan| (0..20).filter(|seed| plan.has(set, *seed)).collect::<Vec<u64>>();
+        assert_eq!((seeds(&full), seeds(&later)), ((0..5).collect(), (5..10).collect()));
         let kinds = |task| full.sets.iter().filter(|set| set.task == task).count();
         assert!(kinds(Task::Classification) >= 6 && kinds(Task::Regression) >= 5);
     }

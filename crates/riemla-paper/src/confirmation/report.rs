@@ -1,6 +1,7 @@
 //! What a confirmation found: ranks with their critical difference, wins and losses, tests, costs; as HTML, Markdown and
 //! CSV.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::statistics::{Ranking, power, sign_rank_p};
@@ -105,7 +106,7 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
 
 fn report(records: &[Record]) -> Report {
     let mut report = Report::new("Confirmation on data that played no part");
-    let seeds = records.iter().map(|record| record.seed).max().unwrap_or(0) + 1;
+    let seeds = records.iter().map(|record| record.seed).collect::<BTreeSet<_>>().len();
     let means = Means::new(records);
     let about = format!("{ABOUT}\n\n{} sets, {seeds} seeds.", means.sets.len());
     report.add(section("Methods that ran on all sets", about, records, &means));

@@ -85,8 +85,8 @@ pub(super) fn temperature(
 /// At which temperature new rows are predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum TemperatureChoice {
-    /// For averages, the one that held-out rows ask for, if they are enough and gain more by it than chance gives;
-    /// else 1. The trained weights alone stay as they are.
+    /// For averages, the one closest to 1 that held-out rows do not reject, if they are enough; else 1. The trained
+    /// weights alone stay as they are.
     #[default]
     Auto,
     /// Given; 1 leaves predictions as they are.
@@ -101,7 +101,8 @@ impl TemperatureChoice {
             Self::Auto if predictor.temperature.is_some() => return Ok(predictor),
             Self::Auto if !predictor.is_average() => None,
             Self::Auto => {
-                temperature(&predictor, held_out, &mut Vec::new())?.filter(Temperature::is_significant)
+                let found = temperature(&predictor, held_out, &mut Vec::new())?.map(Temperature::careful);
+                found.filter(|found| found.temperature != 1.0)
             }
         };
         Ok(Together { temperature, ..predictor })

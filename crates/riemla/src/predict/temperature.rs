@@ -27,8 +27,10 @@ pub const TEMPERATURE_BOUNDS: (f64, f64) = (0.01, 100.0);
 /// The Newton iteration ends when log T moves by less.
 const STEP: f64 = 1e-12;
 const MAX_ITERATIONS: usize = 200;
-/// Twice the gain of one parameter that data which need none exceed in 5 % of cases: χ² with one degree of freedom.
-const CHANCE: f64 = 3.841;
+/// Halvings of log T, which is at most log 100.
+const BISECTIONS: usize = 50;
+/// Twice the gain of one parameter that data which need none exceed in 1 % of cases: χ² with one degree of freedom.
+const CHANCE: f64 = 6.635;
 
 /// How the search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +68,8 @@ impl std::fmt::Display for TemperatureStatus {
 pub struct Temperature {
     /// T: divides log-probabilities (classes) or multiplies σ (values).
     pub temperature: f64,
+    /// The temperature closest to 1 that the data do not reject (likelihood ratio test at 1 %): 1 if they do not reject that.
+    pub careful: f64,
     /// How the search ended.
     pub status: TemperatureStatus,
     /// Held-out labels or numbers it was fitted to.
@@ -124,9 +128,34 @@ pub fn fit_noise_scale(means: &[f64], variances: &[f64], targets: &[f64]) -> Res
         t if t > high => TemperatureStatus::UpperBound,
         _ => TemperatureStatus::Converged,
     };
-    let scaled: Vec<f64> = variances.iter().map(|v| v * temperature * temperature).collect();
-    let nll_after = crate::score::nlpd(means, &scaled, targets)?;
-    Ok(Temperature { temperature, status, targets: targets.len(), nll_before, nll_after, iterations: 0 })
+    // Up to what does not depend on T.
+    let nll = |t: f64| t.ln() + 0.5 * square / (t * t);
+    let careful = closest_to_one(temperature, targets.len(), nll);
+    let nll_after = nll_before + nll(temperature) - nll(1.0);
+    Ok(Temperature {
+        temperature,
+        careful,
+        status,
+        targets: targets.len(),
+        nll_before,
+        nll_after,
+        iterations: 0,
+    })
+}
+
+/// The temperature closest to 1 whose mean negative log-likelihood of `targets` is not too far above that at `best`.
+fn closest_to_one(best: f64, targets: usize, nll: impl Fn(f64) -> f64) -> f64 {
+    let most = nll(best) + CHANCE / (2.0 * targets.max(1) as f64);
+    if nll(1.0) <= most {
+        return 1.0;
+    }
+    // Between the two the likelihood is monotone in log T.
+    let (mut inside, mut outside) = (best.ln(), 0.0);
+    for _ in 0..BISECTIONS {
+        let middle = 0.5 * (inside + outside);
+        if nll(middle.exp()) <= most { inside = middle } else { outside = middle }
+    }
+    inside.exp()
 }
 
 impl Temperature {
@@ -136,12 +165,16 @@ impl Temperature {
             return Err(Error::range("temperature", temperature, "finite and above 0"));
         }
         let status = TemperatureStatus::Converged;
-        Ok(Self { temperature, status, targets: 0, nll_before: 0.0, nll_after: 0.0, iterations: 0 })
+        let (careful, nll_before, nll_after) = (temperature, 0.0, 0.0);
+        Ok(Self { temperature, careful, status, targets: 0, nll_before, nll_after, iterations: 0 })
     }
 
-    /// Whether held-out data gain more by it than chance gives: the likelihood ratio test of T = 1 at 5 %.
-    pub fn is_significant(&self) -> bool {
-        2.0 * self.targets as f64 * (self.nll_before - self.nll_after) > CHANCE
+    /// The temperature closest to 1 that the data do not reject. Too sure costs more than not sure enough, and few rows
+    /// tell the best temperature badly: this one is on the safe side, and not far from it where rows are many.
+    pub fn careful(self) -> Self {
+        let lost = CHANCE / (2.0 * self.targets.max(1) as f64);
+        let nll_after = if self.careful == 1.0 { self.nll_before } else { self.nll_after + lost };
+        Self { temperature: self.careful, nll_after, ..self }
     }
 
     /// The prediction at this temperature. Uncertainty keeps the shares of its two parts.
@@ -231,8 +264,10 @@ impl Classes<'_> {
         // In s = log β = −log T, ascending from the highest temperature to the lowest.
         let (mut left, mut right) = (-high.ln(), -low.ln());
         let nll_before = self.at(1.0)[0];
+        let nll = |temperature: f64| self.at(1.0 / temperature)[0];
         let done = |beta: f64, status, iterations| Temperature {
             temperature: 1.0 / beta,
+            careful: closest_to_one(1.0 / beta, self.labels.len(), nll),
             status,
             targets: self.labels.len(),
             nll_before,
