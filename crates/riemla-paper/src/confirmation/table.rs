@@ -36,7 +36,8 @@ pub(super) fn split(plan: &Plan, (set, seed): (&Set, u64), data: &DataDirs, work
     }
 }
 
-/// Random images of the training part to train on, random ones of the test part to test.
+/// Random images of the training part to train on, random ones of the test part to test; no image is in both where there is
+/// one part only.
 fn split_images(
     images: &Images,
     (test_rows, seed): (usize, u64),
@@ -44,20 +45,37 @@ fn split_images(
     work: &Path,
 ) -> Result<Parts> {
     let loaded = load(&images.images, data)?;
-    let part = |name: &str, all: &Dataset, most: usize| -> Result<(DataFiles, usize)> {
-        let order = riemla::data::split(all.len(), &[all.len()], seed)?.concat();
-        let chosen: Vec<usize> = order.into_iter().take(most).collect();
-        let chosen = all.select(&chosen)?;
+    let part = |name: &str, all: &Dataset, rows: &[usize]| -> Result<DataFiles> {
+        let chosen = all.select(rows)?;
         let pixels = work.join(format!("{name}-images-idx3-ubyte"));
         let labels = work.join(format!("{name}-labels-idx1-ubyte"));
         write_bytes(&pixels, &idx_images(&chosen))?;
         write_bytes(&labels, &idx_labels(&chosen))?;
-        Ok((DataFiles { labels: Some(labels), ..DataFiles::new(pixels) }, chosen.len()))
+        Ok(DataFiles { labels: Some(labels), ..DataFiles::new(pixels) })
     };
-    let all = loaded.train.as_ref().unwrap_or(&loaded.data);
-    let (train, trained) = part("train", all, images.rows)?;
-    let (test, tested) = part("test", &loaded.data, test_rows)?;
-    Ok(Parts { train, test, rows: (trained, tested) })
+    let sizes = (loaded.train.as_ref().map(Dataset::len), loaded.data.len());
+    let (for_training, for_test) = image_rows(sizes, (images.rows, test_rows), seed)?;
+    let train = part("train", loaded.train.as_ref().unwrap_or(&loaded.data), &for_training)?;
+    let test = part("test", &loaded.data, &for_test)?;
+    Ok(Parts { train, test, rows: (for_training.len(), for_test.len()) })
+}
+
+/// Rows of the training part (if there is one) and of the test part.
+fn image_rows(
+    (train, test): (Option<usize>, usize),
+    (train_rows, test_rows): (usize, usize),
+    seed: u64,
+) -> Result<(Vec<usize>, Vec<usize>)> {
+    let order =
+        |rows: usize| -> Result<Vec<usize>> { Ok(riemla::data::split(rows, &[rows], seed)?.concat()) };
+    let mut for_test = order(test)?;
+    let mut for_training = match train {
+        Some(rows) => order(rows)?,
+        None => for_test.drain(..train_rows.min(test)).collect(),
+    };
+    for_training.truncate(train_rows);
+    for_test.truncate(test_rows);
+    Ok((for_training, for_test))
 }
 
 fn write_bytes(file: &Path, bytes: &[u8]) -> Result<()> {
@@ -148,4 +166,19 @@ fn limited(rows: Vec<usize>, most: usize, seed: u64, class: impl Fn(usize) -> St
     let mixed = order.into_iter().map(|i| rows[i]);
     let (first, others): (Vec<usize>, Vec<usize>) = mixed.partition(|&i| seen.insert(class(i)));
     Ok(first.into_iter().chain(others).take(most).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_image_is_trained_on_and_tested() {
+        let (train, test) = image_rows((None, 100), (40, 50), 3).expect("rows");
+        assert_eq!((train.len(), test.len()), (40, 50));
+        assert!(train.iter().all(|row| !test.contains(row)));
+        let (train, test) = image_rows((Some(1000), 100), (40, 50), 3).expect("rows");
+        assert_eq!((train.len(), test.len()), (40, 50));
+        assert!(train.iter().any(|row| *row >= 100), "of the training part");
+    }
 }

@@ -81,7 +81,7 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
         methods.push(found);
     }
     let name = proper(judge.kind).name;
-    notes.extend(methods.iter().filter_map(|method| temperature_note(method)));
+    notes.extend(temperature_note(&methods));
     notes.extend(advised(&methods).filter_map(|method| loss_to_map(&method.name, name, method.gain?)));
     let map = methods.iter().find(|method| method.method == MethodName::MapTemperature);
     let temperature = map.and_then(|method| method.temperature);

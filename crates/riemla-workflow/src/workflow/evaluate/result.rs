@@ -55,16 +55,23 @@ pub(super) fn advised(methods: &[MethodResult]) -> impl Iterator<Item = &MethodR
     drawn.map(move |method| tempered(method).unwrap_or(method))
 }
 
-/// What a temperature is, and who uses it.
-pub(super) fn temperature_note(method: &MethodResult) -> Option<String> {
-    let Temperature { temperature, targets, nll_before, nll_after, .. } = method.temperature?;
-    (method.method != MethodName::MapTemperature).then(|| {
+/// The temperatures of averages, and who uses them.
+pub(super) fn temperature_note(methods: &[MethodResult]) -> Option<String> {
+    let averages = methods.iter().filter(|method| method.method != MethodName::MapTemperature);
+    let found: Vec<(&str, Temperature)> =
+        averages.filter_map(|method| Some((method.name.as_str(), method.temperature?))).collect();
+    let (_, Temperature { targets, .. }) = found.first()?;
+    let one = |(name, t): &(&str, Temperature)| {
         format!(
-            "{}: predictions at temperature {temperature:.3}, which {targets} held-out targets ask for (their log loss \
-             falls from {nll_before:.3} to {nll_after:.3}); `riemla predict` uses it unless --temperature 1 is given",
-            method.name
+            "{name} {:.3} (their log loss falls from {:.3} to {:.3})",
+            t.temperature, t.nll_before, t.nll_after
         )
-    })
+    };
+    let all = found.iter().map(one).collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "temperatures of averages that {targets} held-out targets ask for: {all}; `riemla predict` uses them unless \
+         --temperature 1 is given"
+    ))
 }
 
 /// What a user of draws should know if they predict worse than the trained weights alone.
