@@ -78,7 +78,7 @@ fn values(py: Python<'_>, result: &Bound<'_, PyDict>, p: RegressionPrediction) -
 fn prediction_of(found: &Bound<'_, PyDict>) -> PyResult<Prediction> {
     let array = |name: &str| -> PyResult<Option<(Vec<f64>, Vec<usize>)>> {
         let Some(values) = found.get_item(name)?.filter(|values| !values.is_none()) else { return Ok(None) };
-        let values: Numbers<'_> = values.extract().map_err(PyErr::from)?;
+        let values: Numbers<'_> = values.extract()?;
         Ok(Some((row_major(&values), values.shape().to_vec())))
     };
     let needed =
