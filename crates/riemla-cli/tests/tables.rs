@@ -210,7 +210,7 @@ fn temperatures_and_strengths_need_enough_rows() {
     scratch.write("hard.csv", "x,y,kind\n".to_string() + &rows.map(row).collect::<String>());
     assert_eq!(
         names(&evaluate("--validation hard.csv")),
-        ["map", "map-temperature", "constant", "la", "la-temperature", "lin-la", "lin-la-temperature"]
+        ["map", "map-temperature", "constant", "la", "lin-la", "lin-la-temperature"]
     );
     // Rows that are far apart: all right.
     let easy: String = (0..60).map(|i| ["-0.5,1.2,north\n", "1.5,-0.7,south\n"][i % 2]).collect();
