@@ -61,7 +61,7 @@ class Prediction:
         return self.mean - width, self.mean + width
 
     def fit_temperature(self, y: Any, *, careful: bool = True) -> float:
-        """The temperature that makes these predictions as sure as the targets ``y`` say.
+        """The temperature that makes these predictions as confident as the targets ``y`` warrant.
 
         Fit it to rows that played no part in training, and predict new rows ``at_temperature``. The average over draws is
         scaled, not every draw: probabilities become p^(1/T), normalised; standard deviations are multiplied by T.
@@ -71,13 +71,13 @@ class Prediction:
         y : array-like
             Class labels 0, 1, …, or labels or numbers in the shape of ``probabilities`` or ``mean``.
         careful : bool, default=True
-            The temperature closest to 1 that ``y`` does not reject (likelihood ratio test at 1 %), in place of the best: too
-            sure costs more than not sure enough. Have at least 50 rows, some of them misclassified.
+            The temperature closest to 1 that ``y`` does not reject (likelihood ratio test at 1 %), instead of the best:
+            overconfidence costs more than underconfidence. Have at least 50 rows, some of them misclassified.
 
         Returns
         -------
         float
-            Below 1 where predictions are not sure enough, above 1 where they are too sure.
+            Below 1 where predictions are underconfident, above 1 where they are overconfident.
         """
         kind = "classification" if self.total.ndim == 1 else "values"
         shape = self.total.shape if self.probabilities is None else self.probabilities.shape
@@ -85,7 +85,7 @@ class Prediction:
         return closest if careful else best
 
     def at_temperature(self, temperature: float) -> Prediction:
-        """The same prediction, surer (``temperature`` below 1) or less sure (above); see :meth:`fit_temperature`.
+        """The same prediction, more confident (``temperature`` below 1) or less (above 1); see :meth:`fit_temperature`.
 
         The two parts of the uncertainty keep their shares.
         """

@@ -143,7 +143,7 @@ fn averages_are_as_sure_as_held_out_rows_say() {
     let tempered = methods.iter().find(|method| method["method"] == "la-temperature").expect("it is needed");
     let temperature = tempered["temperature"]["temperature"].as_f64().expect("a number");
     assert!(temperature > 1.5, "{temperature}");
-    assert!(json["notes"].to_string().contains("held-out targets ask for: la-temperature"));
+    assert!(json["notes"].to_string().contains("held-out targets: la-temperature"));
     let [plain, by_default, named] =
         ["--temperature 1", "", &format!("--temperature {temperature}")].map(probabilities);
     let logit = |p: f64| (p / (1.0 - p)).ln();

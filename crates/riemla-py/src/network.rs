@@ -93,7 +93,7 @@ impl Network {
 
 /// A model directory of the command: network, weights, likelihood and prior.
 #[pyfunction]
-#[allow(clippy::type_complexity)]
+#[allow(clippy::type_complexity)] // tuples of arrays in Python
 pub fn read_model(
     py: Python<'_>,
     directory: PathBuf,

@@ -73,7 +73,7 @@ fn check_symmetric(dim: usize, values: &[f64]) -> PyResult<()> {
 }
 
 /// The arrays of a precision, with its structure in JSON.
-#[allow(clippy::type_complexity)]
+#[allow(clippy::type_complexity)] // tuples of arrays in Python
 pub fn write<'py>(
     py: Python<'py>,
     precision: &dyn Precision,

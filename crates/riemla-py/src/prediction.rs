@@ -107,7 +107,7 @@ fn prediction_of(found: &Bound<'_, PyDict>) -> PyResult<Prediction> {
     })
 }
 
-/// The temperature of a prediction that targets ask for, and the one closest to 1 that they do not reject.
+/// The temperature of a prediction that fits targets best, and the one closest to 1 that they do not reject.
 #[pyfunction]
 #[pyo3(signature = (found, labels, values))]
 pub fn fit_temperature(

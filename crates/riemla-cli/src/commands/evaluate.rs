@@ -24,9 +24,9 @@ Examples:
 
 Compares the trained weights (map), map with a temperature fitted on held-out rows (only with at least 50 \
 such rows, 5 of them misclassified in classification: with fewer, a temperature does harm), the Laplace \
-approximation with exact (la) and linearised (lin-la) predictions, and every set of draws. Where held-out rows say \
-that an average is less sure or surer than it should be, it is shown a second time at the temperature that they ask \
-for (riem-la-temperature), which riemla predict uses. Where the posterior has \
+approximation with exact (la) and linearised (lin-la) predictions, and every set of draws. Where the held-out \
+rows show that an average is over- or underconfident, it is listed a second time at a temperature fitted to them \
+(riem-la-temperature), which riemla predict uses. Where the posterior has \
 several members, each of these also for all members together: map-members is a deep ensemble.";
 
 /// Score a posterior on data with known targets and compare it with cheaper baselines

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use riemla::data::Dataset;
 use riemla_files::{Existing, Kind, OutputFile};
 use riemla_workflow::workflow::guarantees::Guarantees;
-use riemla_workflow::workflow::members::{Posteriors, Together};
+use riemla_workflow::workflow::members::Posteriors;
 use riemla_workflow::workflow::{
     DataFiles, OutputFormat, PredictConfig, TemperatureChoice, WorkflowError, draws, predict, predict_to_file,
 };
@@ -63,8 +62,8 @@ pub struct Predict {
     #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = level)]
     pub level: f64,
 
-    /// Temperature of the predictions: below 1 they are surer than the draws say, above 1 less sure. auto: the one
-    /// closest to 1 that held-out rows do not reject, if they are enough
+    /// Temperature of the predictions: below 1 makes them more confident, above 1 less. auto: 1, or where the held-out rows
+    /// reject that, the closest temperature that they do not reject
     #[arg(long, value_name = "T", default_value = "auto", value_parser = temperature)]
     pub temperature: TemperatureChoice,
 
@@ -122,15 +121,6 @@ fn temperature(text: &str) -> Result<TemperatureChoice, String> {
 }
 
 impl Predict {
-    /// The predictor at the temperature that was asked for. Rows that promise something must not have chosen anything:
-    /// then none is fitted to them.
-    fn temperature(&self, predictor: Together, held_out: Option<&Dataset>) -> anyhow::Result<Together> {
-        if self.temperature == TemperatureChoice::Auto && self.guarantees.wanted().is_something() {
-            return Ok(predictor);
-        }
-        Ok(self.temperature.apply(predictor, held_out)?)
-    }
-
     /// The file to write; none for standard output.
     fn output(&self) -> anyhow::Result<Option<OutputFile>> {
         let Some(path) = self.out.as_deref().filter(|path| *path != Path::new("-")) else { return Ok(None) };
@@ -148,8 +138,9 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
     let data = DataFiles { target: arguments.target.clone(), ..arguments.reading.file(&arguments.data) };
     let validation = arguments.validation.as_ref().map(|path| arguments.reading.file(path));
     let held_out = posteriors.held_out(validation.as_ref())?;
-    let predictor = arguments.temperature(posteriors.predictor(&name)?, held_out.as_ref())?;
-    let guarantees = Guarantees::fit(&predictor, held_out.as_ref(), arguments.guarantees.wanted())?;
+    let wanted = arguments.guarantees.wanted();
+    let predictor = arguments.temperature.apply(posteriors.predictor(&name)?, held_out.as_ref(), wanted)?;
+    let guarantees = Guarantees::fit(&predictor, held_out.as_ref(), wanted)?;
     let config = PredictConfig {
         data,
         level: arguments.level,
@@ -178,11 +169,11 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
         guarantees.notes().iter().for_each(|note| eprintln!("note: {note}"));
         predicted.notes.iter().for_each(|note| eprintln!("warning: {note}"));
         let rows = predicted.rows;
-        let at = predictor.temperature.map_or(String::new(), |found| match found.targets {
-            0 => format!(" at temperature {}", found.temperature),
-            rows => format!(
-                " at temperature {:.3}, which {rows} held-out targets ask for (--temperature 1: as drawn)",
-                found.temperature
+        let at = predictor.temperature.map_or(String::new(), |found| match found.is_fitted() {
+            false => format!(" at temperature {}", found.temperature),
+            true => format!(
+                " at temperature {:.3}, fitted to {} held-out targets (--temperature 1 turns this off)",
+                found.temperature, found.targets
             ),
         });
         eprintln!("{rows} rows predicted with {} weights of {name}{at}.", predictor.draws());

@@ -77,9 +77,9 @@ pub struct Sample {
     #[arg(long, value_name = "NAME", default_value = "calibrated")]
     pub preset: PresetName,
 
-    /// Strength of the metric: auto (the loss rises by half the number of weights, that of the data by half
-    /// the number they determine at most; where it grows much faster than a quadratic, as virial), virial (virial ratio 1), held-out (best score on the held-out
-    /// rows; needs at least 50, 5 of them misclassified), or a number (smaller values let draws move
+    /// Strength of the metric: auto (the loss rises by half the number of weights, the loss of the data by at
+    /// most half the number of weights that they determine; like virial where the loss grows much faster than a
+    /// quadratic), virial (virial ratio 1), held-out (best score on the held-out rows; needs at least 50, 5 of them misclassified), or a number (smaller values let draws move
     /// further) [default: the preset's]
     #[arg(long, value_name = "VALUE", value_parser = strength)]
     pub strength: Option<Strength>,

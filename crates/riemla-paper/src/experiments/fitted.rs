@@ -20,6 +20,7 @@ use super::{Experiment, MethodName, PriorName, Result};
 use riemla_workflow::scores::{Doubts, Scorer};
 use riemla_workflow::workflow::TemperatureChoice;
 use riemla_workflow::workflow::draws::AT_TEMPERATURE;
+use riemla_workflow::workflow::guarantees::Wanted as Promised;
 use riemla_workflow::workflow::members::Together;
 
 /// A problem with its data, ready for seeds.
@@ -126,7 +127,8 @@ impl<'a> Fitted<'a> {
             scores.extend(named(&problem.name, own));
         }
         if let (true, Some(rows)) = (study && predictor.is_average(), &self.rows.validation) {
-            let tempered = TemperatureChoice::Auto.apply(predictor.clone(), Some(rows))?;
+            let tempered =
+                TemperatureChoice::Auto.apply(predictor.clone(), Some(rows), Promised::default())?;
             let own = tempered.predict(self.rows.test.inputs())?;
             let own = in_paper_units(&own, self.rows.test.targets(), experiment.bins)?;
             scores.extend(named(&format!("{}{AT_TEMPERATURE}", problem.name), own));

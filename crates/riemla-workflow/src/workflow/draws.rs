@@ -20,7 +20,7 @@ use crate::method::MethodName;
 pub const QUICK_DRAWS: u64 = 100;
 /// Their seed.
 pub const QUICK_SEED: u64 = 1;
-/// The end of the name of a method at the temperature that held-out rows ask for.
+/// The ending of the name of a method at a temperature fitted to held-out rows.
 pub const AT_TEMPERATURE: &str = "-temperature";
 
 /// Whether there are finished draws of this name.

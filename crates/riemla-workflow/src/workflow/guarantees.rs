@@ -46,7 +46,7 @@ impl Guarantees {
                  on: give some with --validation, or hold out rows in training",
             ));
         };
-        if predictor.temperature.is_some_and(|temperature| temperature.targets > 0) {
+        if predictor.temperature.is_some_and(|temperature| temperature.is_fitted()) {
             let reason =
                 "held-out rows that a temperature was fitted to promise nothing more: use --temperature 1";
             return Err(riemla::Error::Unsupported(reason.into()).into());

@@ -1,4 +1,4 @@
-//! What held-out rows are enough for, and the temperature that they ask for.
+//! Whether held-out rows are enough to choose something by them, and the temperature fitted to them.
 //!
 //! What a temperature, or a strength, fitted to them is worth depends on how many of them the network
 //! gets wrong: if none, the best confidence is without bound, and one wrong row more or less changes it
@@ -9,6 +9,7 @@ use riemla::predict::{Prediction, Temperature, TemperatureStatus, fit_temperatur
 use riemla_files::SavedPosterior;
 
 use super::error::Result;
+use super::guarantees::Wanted;
 use super::input::DataFiles;
 use super::members::Together;
 use crate::scores::decoded_targets;
@@ -55,7 +56,7 @@ pub(super) fn held_out_rows(
     }
 }
 
-/// The temperature that held-out rows ask for; none, with a note, if they are too few to tell.
+/// The temperature fitted to held-out rows; none, with a note, if they are too few to tell.
 pub(super) fn temperature(
     predictor: &Together,
     held_out: Option<&Dataset>,
@@ -94,12 +95,18 @@ pub enum TemperatureChoice {
 }
 
 impl TemperatureChoice {
-    /// The predictor at this temperature. One that was fitted under its own name keeps that.
-    pub fn apply(self, predictor: Together, held_out: Option<&Dataset>) -> Result<Together> {
+    /// The predictor at this temperature. One that was fitted under its own name keeps that. Where something is promised by
+    /// the held-out rows, none is fitted to them: such rows must not have chosen anything.
+    pub fn apply(
+        self,
+        predictor: Together,
+        held_out: Option<&Dataset>,
+        promised: Wanted,
+    ) -> Result<Together> {
         let temperature = match self {
             Self::Given(value) => Some(Temperature::given(value)?).filter(|given| given.temperature != 1.0),
             Self::Auto if predictor.temperature.is_some() => return Ok(predictor),
-            Self::Auto if !predictor.is_average() => None,
+            Self::Auto if promised.is_something() || !predictor.is_average() => None,
             Self::Auto => {
                 let found = temperature(&predictor, held_out, &mut Vec::new())?.map(Temperature::careful);
                 found.filter(|found| found.temperature != 1.0)

@@ -133,8 +133,8 @@ impl Posteriors {
         held_out_rows(self.first(), given, &mut Vec::new())
     }
 
-    /// All of them predicting with the sets of one name; with the end `-temperature`, at the temperature that held-out
-    /// rows ask for.
+    /// All of them predicting with the sets of one name; with the ending `-temperature`, at a temperature fitted to
+    /// held-out rows.
     pub fn predictor(&self, name: &str) -> Result<Together> {
         let tempered = name.strip_suffix(AT_TEMPERATURE).filter(|_| !draws::is_set(&self.members[0].0, name));
         let one = |(path, saved): &(PathBuf, SavedPosterior)| {

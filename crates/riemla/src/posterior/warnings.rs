@@ -125,26 +125,7 @@ impl fmt::Display for Warning {
                  {CORRECTION_LIMIT:.0e}): they were not followed accurately; tighten the tolerance"
             ),
             Self::Virial { ratio, standard_error, draws, made } => {
-                let place = match *ratio < 1.0 {
-                    true => "stay too close to the trained weights",
-                    false => "overshoot (their loss is too high)",
-                };
-                let remedy = match (made, *ratio < 1.0) {
-                    (DrawsMade::Gaussian, true) => "the Gaussian is narrower than the posterior; try riem-la",
-                    (DrawsMade::Gaussian, false) => {
-                        "the Gaussian reaches beyond the region where the posterior has its mass; try \
-                         lin-la or riem-la"
-                    }
-                    (DrawsMade::Batches, false) => {
-                        "each draw follows the loss of its own batch and ignores the other rows; use \
-                         larger batches, all rows, or a larger prior precision"
-                    }
-                    (DrawsMade::Polished, _) => {
-                        "the chains that polish them are too short; polish with more gradients"
-                    }
-                    (_, true) => "lower the strength of the metric, or choose it by the virial rule",
-                    (_, false) => "raise the strength of the metric, or choose it by the virial rule",
-                };
+                let (place, remedy) = off_the_virial_ratio(*ratio < 1.0, *made);
                 write!(
                     f,
                     "the draws {place}: their virial ratio is {ratio:.2} ± {standard_error:.2} over \
@@ -185,6 +166,26 @@ impl fmt::Display for Warning {
             ),
         }
     }
+}
+
+/// Where draws of a wrong virial ratio are, and what to do about it.
+fn off_the_virial_ratio(low: bool, made: DrawsMade) -> (&'static str, &'static str) {
+    let place =
+        if low { "stay too close to the trained weights" } else { "overshoot (their loss is too high)" };
+    let remedy = match (made, low) {
+        (DrawsMade::Gaussian, true) => "the Gaussian is narrower than the posterior; try riem-la",
+        (DrawsMade::Gaussian, false) => {
+            "the Gaussian reaches beyond the region where the posterior has its mass; try lin-la or riem-la"
+        }
+        (DrawsMade::Batches, false) => {
+            "each draw follows the loss of its own batch and ignores the other rows; use larger batches, all rows, \
+             or a larger prior precision"
+        }
+        (DrawsMade::Polished, _) => "the chains that polish them are too short; polish with more gradients",
+        (_, true) => "lower the strength of the metric, or choose it by the virial rule",
+        (_, false) => "raise the strength of the metric, or choose it by the virial rule",
+    };
+    (place, remedy)
 }
 
 /// The warnings that apply to a set of draws, the gravest first. Costs one gradient of the loss on

@@ -1,10 +1,10 @@
-//! Temperature scaling: one number that makes predictions as sure as held-out data say.
+//! Temperature scaling: one number that makes predictions as confident as held-out data warrant.
 //!
 //! Classes (Guo et al. 2017): log-probabilities are divided by T, p ∝ p^(1/T); the T of the smallest held-out negative
 //! log-likelihood is found. With β = 1/T that likelihood is convex in β, so there is one minimum, and a
 //! Newton iteration in log T kept inside a shrinking bracket finds it. Accuracy does not change. Of a single network this
 //! divides its outputs; of draws it is the average that is sharpened or flattened, not every draw: draws that disagree
-//! make an average less sure than it should be, which no temperature of the draws can undo.
+//! make an average underconfident, which no temperature of the draws can undo.
 //!
 //! Several labels: the same, each label a classification of two classes, with one T for all.
 //!
@@ -72,7 +72,7 @@ pub struct Temperature {
     pub careful: f64,
     /// How the search ended.
     pub status: TemperatureStatus,
-    /// Held-out labels or numbers it was fitted to.
+    /// Held-out labels or numbers it was fitted to; 0 if it was given.
     pub targets: usize,
     /// Mean held-out negative log-likelihood at T = 1, in nats.
     pub nll_before: f64,
@@ -169,8 +169,13 @@ impl Temperature {
         Ok(Self { temperature, careful, status, targets: 0, nll_before, nll_after, iterations: 0 })
     }
 
-    /// The temperature closest to 1 that the data do not reject. Too sure costs more than not sure enough, and few rows
-    /// tell the best temperature badly: this one is on the safe side, and not far from it where rows are many.
+    /// Whether it was fitted to data, not given.
+    pub fn is_fitted(&self) -> bool {
+        self.targets > 0
+    }
+
+    /// The temperature closest to 1 that the data do not reject. Overconfidence costs more than underconfidence, and few
+    /// rows determine the best temperature badly: this one is on the safe side, and close to the best where rows are many.
     pub fn careful(self) -> Self {
         let lost = CHANCE / (2.0 * self.targets.max(1) as f64);
         let nll_after = if self.careful == 1.0 { self.nll_before } else { self.nll_after + lost };

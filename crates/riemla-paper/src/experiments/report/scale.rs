@@ -9,7 +9,8 @@ use riemla_workflow::report::{Section, Table, decimals};
 use riemla_workflow::workflow::draws::AT_TEMPERATURE;
 
 const INTRO: &str = "\
-Averages over draws have a second NLL and ECE: at the temperature that 2000 other images ask for, as `riemla predict` uses it. One seed unless said otherwise. ECE in per cent; areas under the ROC curve (AUROC) of 1 − the largest probability, against \
+Averages over draws have a second NLL and ECE: at the temperature that \
+`riemla predict` would fit to 2000 other images. One seed unless said otherwise. ECE in per cent; areas under the ROC curve (AUROC) of 1 − the largest probability, against \
 the test images. Seconds of a fit are those of the curvature and its factorisation under a prior that is known, on all \
 cores; its memory is the estimate that `riemla fit` prints. Seconds per draw are those of one thread, without the search \
 for the strength, and include what else the machine did. A gradient norm that is not small against the root of the \

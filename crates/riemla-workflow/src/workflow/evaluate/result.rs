@@ -45,7 +45,7 @@ pub struct MethodResult {
     pub summary: Option<SetSummary>,
 }
 
-/// Draws as new rows are predicted with: at a temperature, where held-out rows ask for one.
+/// Draws as new rows are predicted with: at a temperature, where held-out rows reject 1.
 pub(super) fn advised(methods: &[MethodResult]) -> impl Iterator<Item = &MethodResult> {
     let tempered = |method: &MethodResult| {
         let name = format!("{}{AT_TEMPERATURE}", method.name);
@@ -69,7 +69,7 @@ pub(super) fn temperature_note(methods: &[MethodResult]) -> Option<String> {
     };
     let all = found.iter().map(one).collect::<Vec<_>>().join(", ");
     Some(format!(
-        "temperatures of averages that {targets} held-out targets ask for: {all}; `riemla predict` uses them unless \
+        "temperatures of averages, fitted to {targets} held-out targets: {all}; `riemla predict` uses them unless \
          --temperature 1 is given"
     ))
 }

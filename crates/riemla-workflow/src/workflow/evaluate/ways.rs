@@ -13,6 +13,7 @@ use crate::method::MethodName;
 use crate::scores::constant;
 use crate::workflow::draws::{AT_TEMPERATURE, DrawnSet, assembled, closed_form, drawn, predictor, set_names};
 use crate::workflow::error::Result;
+use crate::workflow::guarantees::Wanted;
 use crate::workflow::held_out::{TemperatureChoice, temperature};
 use crate::workflow::members::{Posteriors, Together};
 use crate::workflow::predictor::{Predictor, decoded, scales};
@@ -65,14 +66,14 @@ impl Source {
 const MEMBERS: &str = "-members";
 
 impl Way {
-    /// The same at the temperature that held-out rows ask for: of averages only if they gain by it, as for new rows.
+    /// The same at a temperature fitted to held-out rows: of averages only if they reject 1, as for new rows.
     fn at_temperature(&self, held_out: Option<&Dataset>, notes: &mut Vec<String>) -> Result<Option<Self>> {
         let Source::Weights(plain) = &self.source else { return Ok(None) };
         let (tempered, method) = if self.method == MethodName::Map && !plain.is_average() {
             let temperature = temperature(plain, held_out, notes)?;
             (Together { temperature, ..plain.clone() }, MethodName::MapTemperature)
         } else {
-            (TemperatureChoice::Auto.apply(plain.clone(), held_out)?, self.method)
+            (TemperatureChoice::Auto.apply(plain.clone(), held_out, Wanted::default())?, self.method)
         };
         let name = match self.name.strip_suffix(MEMBERS) {
             Some(one) => format!("{one}{AT_TEMPERATURE}{MEMBERS}"),
