@@ -47,8 +47,8 @@ impl Guarantees {
             ));
         };
         if predictor.temperature.is_some_and(|temperature| temperature.is_fitted()) {
-            let reason =
-                "held-out rows that a temperature was fitted to promise nothing more: use --temperature 1";
+            let reason = "the held-out rows were used to fit the temperature and cannot also guarantee an error rate or a coverage: \
+                          predict at --temperature 1";
             return Err(riemla::Error::Unsupported(reason.into()).into());
         }
         let prediction = predictor.predict(rows.inputs())?;
