@@ -284,7 +284,8 @@ fn polished(loss: &NetworkLoss, laplace: &Laplace, polish: Polish) -> Posterior 
 fn a_polished_draw_depends_on_seed_and_index_alone() {
     let (loss, theta) = network();
     let laplace = laplace(&loss, &theta, Subset::All);
-    for polish in [Polish::of(40), Polish::auto(), Polish { mass: Mass::Laplace, ..Polish::of(30) }] {
+    let with = |mass| Polish { mass, ..Polish::of(30) };
+    for polish in [Polish::of(40), Polish::auto(), with(Mass::Diagonal), with(Mass::Laplace)] {
         let posterior = || polished(&loss, &laplace, polish);
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -373,6 +374,48 @@ fn draws_of_any_model_come_closer() {
     assert_eq!(found.settled, Some(true), "{found:?}");
     assert_eq!(found.levels.last().unwrap().gradients, found.gradients);
     assert!(found.levels.windows(2).all(|pair| pair[1].gradients == 2 * pair[0].gradients));
+}
+
+/// Independent weights of very different scales.
+struct Scales(Vec<f64>);
+
+impl Objective for Scales {
+    fn dim(&self) -> usize {
+        self.0.len()
+    }
+
+    fn value(&self, theta: &[f64]) -> f64 {
+        theta.iter().zip(&self.0).map(|(t, p)| 0.5 * p * t * t).sum()
+    }
+
+    fn value_and_gradient(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        gradient.iter_mut().zip(theta).zip(&self.0).for_each(|((g, t), p)| *g = p * t);
+        self.value(theta)
+    }
+}
+
+impl Model for Scales {}
+
+/// Units of the weights are arbitrary: with their variances or their precision as mass, other units change nothing but
+/// the units of the draws. With the identity the smallest scale dictates the step.
+#[test]
+fn a_mass_in_the_units_of_the_weights_makes_steps_of_their_size() {
+    let step = |mass, precisions: &[f64]| {
+        let precision = DiagonalPrecision::new(precisions, &vec![0.0; precisions.len()]).unwrap();
+        let gaussian = Gaussian::new(vec![0.0; precisions.len()], Arc::new(precision)).unwrap();
+        let polish = Some(Polish { mass, ..Polish::of(50) });
+        let config = PosteriorConfig { polish, ..PosteriorConfig::new(Method::La) };
+        let model = Arc::new(Scales(precisions.to_vec()));
+        let posterior = Posterior::new(model, Arc::new(gaussian), config).unwrap();
+        posterior.polish_found(1, Control::default()).unwrap().unwrap().step
+    };
+    let (equal, unequal) = ([1.0; 6], [1e-4, 1e-2, 1.0, 9.0, 1e3, 1e4]);
+    for mass in [Mass::Diagonal, Mass::Laplace] {
+        let (here, there) = (step(mass, &equal), step(mass, &unequal));
+        assert!((here / there - 1.0).abs() < 1e-6, "{mass:?}: {here} and {there}");
+        assert!((here / step(Mass::Identity, &equal) - 1.0).abs() < 0.2, "{mass:?}: {here}");
+    }
+    assert!(step(Mass::Identity, &unequal) < 0.03);
 }
 
 #[test]

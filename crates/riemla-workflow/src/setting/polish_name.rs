@@ -34,7 +34,8 @@ impl PolishName {
     }
 }
 
-const MASSES: [(&str, Mass); 2] = [("identity", Mass::Identity), ("laplace", Mass::Laplace)];
+const MASSES: [(&str, Mass); 3] =
+    [("identity", Mass::Identity), ("diagonal", Mass::Diagonal), ("laplace", Mass::Laplace)];
 
 impl fmt::Display for PolishName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,7 +81,9 @@ impl FromStr for PolishName {
                 _ => None,
             };
             read.ok_or_else(|| {
-                format!("polish={text}: `{word}` is none of mass=identity, mass=laplace, leaps=5, accept=80%")
+                format!(
+                    "polish={text}: `{word}` is none of mass=identity|diagonal|laplace, leaps=5, accept=80%"
+                )
             })?;
         }
         Ok(polish)

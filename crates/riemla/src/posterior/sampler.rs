@@ -10,7 +10,7 @@ use super::{
     Calibration, Draw, Method, MetricChoice, Model, PolishFound, PosteriorConfig, SampleSet, SearchStatus,
     Strength, Trial,
 };
-use crate::curvature::{Gaussian, Laplace};
+use crate::curvature::{DiagonalPrecision, Gaussian, Laplace};
 use crate::objective::{NetworkLoss, Objective};
 use crate::random::{Purpose, stream};
 use crate::{Control, Error, Result};
@@ -24,6 +24,8 @@ pub struct Posterior {
     pub(super) linearized: OnceLock<Box<dyn Objective>>,
     /// The leverages of the model's rows, found when they are first needed.
     pub(super) leverages: OnceLock<Leverages>,
+    /// The variances of the Gaussian, found when chains first ask for them as their mass.
+    pub(super) variances: OnceLock<DiagonalPrecision>,
     pub(super) validation: Option<Validation>,
     /// Strengths found so far, by seed.
     calibrations: Mutex<HashMap<u64, Arc<Calibration>>>,
@@ -44,6 +46,7 @@ impl Posterior {
             model,
             linearized: OnceLock::new(),
             leverages: OnceLock::new(),
+            variances: OnceLock::new(),
             validation: None,
             calibrations: Mutex::default(),
             polishes: Mutex::default(),

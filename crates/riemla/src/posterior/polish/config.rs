@@ -40,8 +40,10 @@ pub enum PolishLength {
 #[serde(rename_all = "kebab-case")]
 pub enum Mass {
     /// The identity.
-    #[default]
     Identity,
+    /// One over the variances of the weights under the Gaussian, without their correlations.
+    #[default]
+    Diagonal,
     /// The precision of the Gaussian.
     Laplace,
 }
