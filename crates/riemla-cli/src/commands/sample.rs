@@ -79,8 +79,9 @@ pub struct Sample {
 
     /// Strength of the metric: auto (the loss rises by half the number of weights, the loss of the data by at
     /// most half the number of weights that they determine; like virial where the loss grows much faster than a
-    /// quadratic), virial (virial ratio 1), held-out (best score on the held-out rows; needs at least 50, 5 of them misclassified), or a number (smaller values let draws move
-    /// further) [default: the preset's]
+    /// quadratic), loss-rise (the same without a say of the data), virial (virial ratio 1), held-out (best score on the
+    /// held-out rows; needs at least 50, 5 of them misclassified), or a number (smaller values let draws move further)
+    /// [default: the preset's]
     #[arg(long, value_name = "VALUE", value_parser = strength)]
     pub strength: Option<Strength>,
 
@@ -185,8 +186,9 @@ fn strength(text: &str) -> Result<Strength, String> {
     match text {
         "held-out" => Ok(Strength::held_out()),
         "virial" => Ok(Strength::virial()),
+        "loss-rise" => Ok(Strength::loss_rise()),
         other => riemla_cli::arguments::strength(other)
-            .map_err(|_| "must be auto, virial, held-out, or a number above 0".into()),
+            .map_err(|_| "must be auto, loss-rise, virial, held-out, or a number above 0".into()),
     }
 }
 
