@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, Structure};
@@ -17,6 +16,7 @@ use riemla::train::{Lbfgs, lbfgs};
 
 use super::before::SEED;
 use super::integrators::leapfrog;
+use super::timing::thread_seconds;
 
 /// Iterations of L-BFGS before the fit.
 const TRAINING: usize = 100;
@@ -41,13 +41,15 @@ impl Problem {
         Self { name, loss, laplace }
     }
 
-    /// Draws, and milliseconds of each.
+    /// Draws, and milliseconds of each if they are made on one thread.
     fn draws(&self, config: &PosteriorConfig, (threads, count): (usize, u64)) -> (Vec<Draw>, f64) {
         let posterior = Posterior::of_network(&self.loss, &self.laplace, config.clone()).unwrap();
         let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let clock = Instant::now();
-        let set = threads.install(|| posterior.sample(SEED, count, Control::default()).unwrap());
-        (set.draws, 1e3 * clock.elapsed().as_secs_f64() / count as f64)
+        threads.install(|| {
+            let before = thread_seconds();
+            let set = posterior.sample(SEED, count, Control::default()).unwrap();
+            (set.draws, 1e3 * (thread_seconds() - before) / count as f64)
+        })
     }
 
     /// The strength that the rule of the default finds.
