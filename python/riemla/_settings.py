@@ -12,6 +12,7 @@ GEODESICS = ("riem-la", "lin-riem-la")
 POSTERIORS = ("riem-la", "lin-riem-la", "la", "lin-la", "map")
 REFERENCES = ("nuts", "swag", "ensemble")
 _RULES = {"auto": "typical", "virial": "virial", "held-out": "held-out", "loss-rise": "loss-rise"}
+_ARITHMETICS = ("double", "single")
 _METRICS = ("auto", "preconditioned", "loss", "fisher")
 
 
@@ -72,6 +73,7 @@ def run_config(
     batch_size: int | str | None = None,
     batch_design: str | None = None,
     polish: int | str | None = None,
+    arithmetic: str | None = None,
     methods: tuple[str, ...] = POSTERIORS + REFERENCES,
     **options: Any,
 ) -> str:
@@ -101,6 +103,11 @@ def run_config(
         if method in REFERENCES:
             raise ValueError(f"polish is a setting of riem-la and its relatives, not of {method}")
         config["polish"] = _polish(polish)
+    if arithmetic is not None:
+        arithmetic = one_of("arithmetic", arithmetic, _ARITHMETICS)
+        if method in REFERENCES:
+            raise ValueError(f"arithmetic is a setting of riem-la and its relatives, not of {method}")
+        config["arithmetic"] = arithmetic
     if batch_size is not None:
         if polish is None:
             config["polish"] = None

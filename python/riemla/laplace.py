@@ -313,6 +313,7 @@ class Laplace:
         batch_size: int | str | None = None,
         batch_design: str | None = None,
         polish: int | str | None = None,
+        arithmetic: str | None = None,
         seconds: float | None = None,
         store: str | os.PathLike[str] | None = None,
         name: str | None = None,
@@ -353,6 +354,10 @@ class Laplace:
             rows, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
             pilot chains no longer changes. ``draws.summary["polish"]`` and ``draws.warnings`` say whether that was enough.
             None is 100 for riem-la (0 in batches and for other methods), 0 is geodesics alone.
+        arithmetic : {"double", "single"}, optional
+            Of the matrix products in evaluations of the loss. ``"single"`` (32 bits, for linear layers with at least 32
+            inputs and outputs) is faster for wide networks; weights, sums, geodesics and predictions are double in both
+            cases. The default is ``"double"``.
         seconds : float, optional
             Stop after this time and keep what is finished.
         store : path, optional
@@ -392,6 +397,7 @@ class Laplace:
             batch_size=batch_size,
             batch_design=batch_design,
             polish=polish,
+            arithmetic=arithmetic,
             **options,
         )
         count = _DEFAULT_DRAWS.get(json.loads(config)["method"], 100) if n_samples is None else n_samples

@@ -118,6 +118,29 @@ def test_batches_structures_and_metrics(moons, trained_moons):
     assert named.n_uncertain == 2
 
 
+@pytest.mark.filterwarnings("ignore::riemla.RiemlaWarning")
+def test_products_in_single_precision(moons, tmp_path):
+    network = riemla.Network.mlp([2, 40, 40, 2], "tanh")
+    network.train(*moons, "classification", prior_precision=1.0)
+    la = riemla.Laplace(network, "classification", "all", "kron", prior_precision=1.0).fit(*moons)
+    settings = {"seed": 1, "strength": 0.2, "polish": 0}
+    double = la.sample(4, **settings)
+    assert "arithmetic" not in double.config
+    assert (la.sample(4, arithmetic="double", **settings).theta == double.theta).all()
+    single = la.sample(4, arithmetic="single", store=tmp_path / "posterior", **settings)
+    assert single.config["arithmetic"] == "single"
+    assert (single.theta != double.theta).any()
+    np.testing.assert_allclose(single.diagnostics["loss_end"], double.diagnostics["loss_end"], rtol=1e-3)
+    with pytest.raises(Exception, match="config.arithmetic was"):
+        la.sample(4, store=tmp_path / "posterior", **settings)
+    with pytest.raises(ValueError, match="arithmetic is 'half', but must be one of 'double', 'single'"):
+        la.sample(4, arithmetic="half")
+    with pytest.raises(ValueError, match="arithmetic is a setting of riem-la and its relatives, not of nuts"):
+        la.sample(4, method="nuts", arithmetic="single")
+    with pytest.raises(ValueError, match="la evaluates no loss"):
+        la.sample(4, method="la", arithmetic="single")
+
+
 def test_linearised_predictions_in_closed_form(moons, fitted):
     x, _ = moons
     mean, variance = fitted.functional_moments(x)

@@ -89,6 +89,7 @@ fn draws_with_other_settings_are_refused_with_what_changed() {
         ("--metric loss", "config.metric"),
         ("--preset paper", "config.integrator"),
         ("--polish 0", "config.polish was {"),
+        ("--arithmetic single", "config.arithmetic was not set, but is \"single\" now"),
         ("--batch 20 --name riem-la", "config.batch"),
         ("-m lin-riem-la --name riem-la", "config.method was \"riem-la\""),
         ("-m nuts --name riem-la", "config"),

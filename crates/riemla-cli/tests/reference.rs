@@ -120,6 +120,7 @@ fn what_does_not_fit_is_refused() {
     for (options, part) in [
         ("-m nuts --max-weights 41", "--max-weights 42"),
         ("-m nuts --strength 0.5", "--strength is an option of riem-la"),
+        ("-m swag --arithmetic single", "--arithmetic is an option of riem-la"),
         ("-m swag --chains 2", "--chains is an option of nuts"),
         ("-m riem-la --iterations 5", "--iterations is an option of ensemble"),
         ("-m swag --rank 1", "rank is 1"),

@@ -192,6 +192,10 @@ fn compare(at: &str, found: &Value, now: &Value, differences: &mut Vec<String>) 
             Some(what) => format!("{what} differ"),
             None => {
                 let at = at.trim_start_matches("depends_on.");
+                let [found, now] = [found, now].map(|value| match value {
+                    Value::Null => "not set".into(),
+                    value => value.to_string(),
+                });
                 format!("{at} was {found}, but is {now} now")
             }
         }),

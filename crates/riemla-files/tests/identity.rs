@@ -9,7 +9,7 @@ use riemla::Control;
 use riemla::curvature::{Curvature, Laplace, LaplaceConfig, PriorChoice, Structure, Subset};
 use riemla::data::Dataset;
 use riemla::data::toy::two_moons;
-use riemla::nn::{Activation, Network, NetworkSpec};
+use riemla::nn::{Activation, Arithmetic, Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
 use riemla::posterior::{BatchDesign, BatchPlan, Method, MetricChoice, PosteriorConfig, Strength};
 use riemla_files::samples::{read_samples, write_samples};
@@ -37,7 +37,11 @@ fn a_log_and_a_set_name_everything_that_has_changed() {
             config(PosteriorConfig { metric: MetricChoice::Preconditioned, ..paper.clone() }),
             "config.metric was",
         ),
-        (config(PosteriorConfig { batch, ..paper.clone() }), "config.batch was null"),
+        (config(PosteriorConfig { batch, ..paper.clone() }), "config.batch was not set"),
+        (
+            config(PosteriorConfig { arithmetic: Arithmetic::Single, ..paper.clone() }),
+            "config.arithmetic was not set, but is \"single\" now",
+        ),
         (config(PosteriorConfig { method: Method::LinRiemLa, ..paper }), "config.method was \"riem-la\""),
         (
             of(Origin { riemla_version: "0.0.9".into(), ..origin() }),

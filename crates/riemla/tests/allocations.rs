@@ -9,7 +9,7 @@ use std::cell::Cell;
 use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure};
 use riemla::geometry::{ConstrainedLeapfrog, Integrator, LossGeometry, Status, exponential_map};
-use riemla::nn::Activation;
+use riemla::nn::{Activation, Arithmetic};
 use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, TwiceDifferentiable};
 use riemla::ode::DormandPrince;
 use riemla::posterior::HamiltonianChain;
@@ -117,7 +117,10 @@ fn losses_and_probes_do_not_allocate() {
     let deep = models::mlp(&[50, 200, 200, 10], Activation::Gelu);
     // So large that idle threads help. Then the thread pool allocates for the work it hands over: one thread here.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    pool.install(|| check_both("large layers", || models::loss(&deep, Likelihood::Categorical, 1000, 1.0)));
+    let large = || models::loss(&deep, Likelihood::Categorical, 1000, 1.0);
+    pool.install(|| check_both("large layers", large));
+    let single = || large().multiplying_in(Arithmetic::Single).unwrap();
+    pool.install(|| check_both("large layers in single precision", single));
 }
 
 /// Allocations and steps of one geodesic, after a first one that fills the pools.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use riemla::nn::Arithmetic;
 use riemla::posterior::{
     BatchDesign, BatchPlan, BatchSize, Method, MetricChoice, Polish, PolishLength, PolishReport,
     PosteriorConfig, Strength,
@@ -97,6 +98,12 @@ pub struct Sample {
     /// on all rows, otherwise 0]
     #[arg(long, value_name = "N", value_parser = polish, conflicts_with = "batch")]
     pub polish: Option<PolishArgument>,
+
+    /// Arithmetic of the matrix products in evaluations of the loss: double (64 bits), or single (32 bits, for linear
+    /// layers with at least 32 inputs and outputs; faster for wide networks). Weights, sums, geodesics and predictions
+    /// are double in both cases [default: double]
+    #[arg(long, value_name = "NAME", value_parser = arithmetic)]
+    pub arithmetic: Option<Arithmetic>,
 
     /// Take part K of N of the draws, one process each, in a log of its own (or "auto": by the variables of MPI, Slurm
     /// and Kubernetes); a later run without --shard merges all parts and draws what is missing
@@ -212,6 +219,10 @@ fn polish(text: &str) -> Result<PolishArgument, String> {
     }
 }
 
+fn arithmetic(text: &str) -> Result<Arithmetic, String> {
+    text.parse().map_err(|_| "must be double or single".into())
+}
+
 fn batch_size(text: &str) -> Result<BatchSize, String> {
     let rows = || text.parse().ok().filter(|rows| *rows > 0).map(BatchSize::Rows);
     let size = if text == "auto" { Some(BatchSize::Auto) } else { rows() };
@@ -268,6 +279,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
                 ("--strength", arguments.strength.is_some()),
                 ("--metric", arguments.metric.is_some()),
                 ("--polish", arguments.polish.is_some()),
+                ("--arithmetic", arguments.arithmetic.is_some()),
             ];
             if let Some((option, _)) = geodesic.into_iter().find(|(_, given)| *given) {
                 anyhow::bail!("{option} is an option of riem-la and its relatives, not of {name}");
@@ -314,6 +326,7 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         Some(PolishArgument::By(length)) => Some(Polish { length, ..Polish::default() }),
         None => PosteriorConfig::of_commands(method).polish.filter(|_| by_default),
     };
+    posterior.arithmetic = arguments.arithmetic.unwrap_or_default();
     posterior.batch = arguments.batch.map(|size| BatchPlan { size, design });
     posterior
 }

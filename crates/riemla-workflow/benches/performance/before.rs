@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
+use riemla::data::Dataset;
 use riemla::geometry::{ConstrainedLeapfrog, Integrator};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss, Prior};
@@ -46,14 +47,19 @@ fn rows() -> [Row; 6] {
     ]
 }
 
-/// The paper's image network on 5000 digits, trained by its protocol, if the data are in `directory`.
-pub fn images(directory: &Path, quick: bool) -> Option<(NetworkLoss, Laplace)> {
+/// The first digits of MNIST, if the data are in `directory`.
+pub fn digits(directory: &Path, rows: usize) -> Option<Dataset> {
     let file = |part: &str| directory.join(format!("mnist/train-{part}-ubyte.gz"));
     let range = riemla_files::LabelRange::default();
     let options = riemla_files::ReadOptions::default();
     let data = riemla_files::read_images(&file("images-idx3"), &file("labels-idx1"), range, options).ok()?;
-    let rows: Vec<usize> = (0..if quick { 300 } else { 5000 }).collect();
-    let data = data.select(&rows).unwrap();
+    let rows: Vec<usize> = (0..rows).collect();
+    Some(data.select(&rows).unwrap())
+}
+
+/// The paper's image network on 5000 digits, trained by its protocol, if the data are in `directory`.
+pub fn images(directory: &Path, quick: bool) -> Option<(NetworkLoss, Laplace)> {
+    let data = digits(directory, if quick { 300 } else { 5000 })?;
     let network = Arc::new(Network::new(&image_network()).unwrap());
     // The paper's protocol: one step follows the sum over its batch, with a weight decay of 5e-4.
     let batch_size = 125;

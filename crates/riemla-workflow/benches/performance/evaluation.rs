@@ -8,7 +8,7 @@ use std::sync::Arc;
 use riemla::data::Dataset;
 use riemla::linalg::dense::{add_product, set_product, view, view_mut};
 use riemla::linalg::elementwise::tanh;
-use riemla::nn::{Activation, LayerSpec, Network, NetworkSpec, Shape};
+use riemla::nn::{Activation, Arithmetic, LayerSpec, Network, NetworkSpec, Shape};
 use riemla::objective::{Likelihood, LinearizedLoss, NetworkLoss, Prior, TwiceDifferentiable};
 
 use super::timing::fastest;
@@ -147,7 +147,7 @@ fn made_up(spec: &NetworkSpec, n: usize) -> (NetworkLoss, Vec<f64>) {
 }
 
 /// Times of larger networks: on one thread, and on all.
-fn large() -> String {
+pub fn large() -> String {
     let on = |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let mut page = format!(
@@ -155,9 +155,14 @@ fn large() -> String {
          the same bits on any number of them.\n\n\
          | network | N | K | | ms, 1 thread | ms, {all} threads |\n|---|---|---|---|---|---|\n"
     );
-    let wide = NetworkSpec::mlp(&[784, 200, 10], Activation::Tanh);
-    for (name, spec) in [("CNN of the image experiments", images()), ("784-200-10", wide)] {
+    let wide = || NetworkSpec::mlp(&[784, 200, 10], Activation::Tanh);
+    for (name, spec, arithmetic) in [
+        ("CNN of the image experiments", images(), Arithmetic::Double),
+        ("784-200-10", wide(), Arithmetic::Double),
+        ("784-200-10, single precision", wide(), Arithmetic::Single),
+    ] {
         let (loss, theta) = made_up(&spec, 5000);
+        let loss = loss.multiplying_in(arithmetic).unwrap();
         let one = on(1).install(|| evaluations(&loss, &theta));
         let many = on(all).install(|| evaluations(&loss, &theta));
         for ((what, one), (_, many)) in one.into_iter().zip(many) {

@@ -50,14 +50,9 @@ impl Row {
         sizes.map_or_else(super::scaling::image_network, |sizes| NetworkSpec::mlp(&sizes, Activation::Tanh))
     }
 
-    /// Classes that can be told apart, with noise.
     fn loss(&self) -> NetworkLoss {
         let network = Arc::new(Network::new(&self.spec()).unwrap());
-        let (n, d, classes) = (self.samples, network.inputs(), network.outputs());
-        let noise = |i: usize| 0.5 * (i as f64 * 0.618).sin();
-        let center = |i: usize| 0.3 * (((i / d % classes) * 7 + i % d) as f64).sin();
-        let inputs = (0..n * d).map(|i| noise(i) + center(i)).collect();
-        let data = Dataset::classification(inputs, d, (0..n).map(|i| i % classes).collect()).unwrap();
+        let data = classes(self.samples, network.inputs(), network.outputs());
         let prior = Prior::isotropic(1.0, network.dim()).unwrap();
         NetworkLoss::new(network, data, Likelihood::Categorical, prior).unwrap()
     }
@@ -71,6 +66,14 @@ impl Row {
             Structure::Diagonal => "diagonal".into(),
         }
     }
+}
+
+/// Classes that can be told apart, with noise: `n` samples of `d` features.
+pub fn classes(n: usize, d: usize, classes: usize) -> Dataset {
+    let noise = |i: usize| 0.5 * (i as f64 * 0.618).sin();
+    let center = |i: usize| 0.3 * (((i / d % classes) * 7 + i % d) as f64).sin();
+    let inputs = (0..n * d).map(|i| noise(i) + center(i)).collect();
+    Dataset::classification(inputs, d, (0..n).map(|i| i % classes).collect()).unwrap()
 }
 
 /// A line of /proc/self/status in megabytes.

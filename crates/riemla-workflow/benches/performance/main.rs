@@ -1,6 +1,6 @@
 //! Measures speed and accuracy and writes docs/performance.md:
-//! `cargo bench -p riemla-workflow --bench performance [-- --quick] [-- --out DIR]`; `-- fits` and `-- draws`
-//! print those sections alone; `-- --old PROGRAM` adds what an older build takes ([`before`]). The
+//! `cargo bench -p riemla-workflow --bench performance [-- --quick] [-- --out DIR]`; `-- fits`, `-- single` and
+//! `-- draws` print those sections alone; `-- --old PROGRAM` adds what an older build takes ([`before`]). The
 //! row for MNIST needs the data (`$RIEMLA_DATA_DIR`, or ../shared/data), the rows of other programs what `peers.rs` says.
 
 mod before;
@@ -11,6 +11,7 @@ mod integrators;
 mod model;
 mod peers;
 mod scaling;
+mod single;
 mod timing;
 
 use std::fmt::Write as _;
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 const INTRODUCTION: &str = "# Performance
 
 Written by `cargo bench -p riemla-workflow --bench performance`; do not edit. Times are the CPU time of one
-thread unless said otherwise, f64 throughout, the fastest of several repetitions. Ratios were
+thread unless said otherwise, double precision unless said otherwise, the fastest of several repetitions. Ratios were
 measured in one run.
 ";
 
@@ -40,6 +41,9 @@ fn main() {
     }
     if arguments.iter().any(|a| a == "fits") {
         return println!("{}", fits::section(quick, after("--old")));
+    }
+    if arguments.iter().any(|a| a == "single") {
+        return println!("{}{}", evaluation::large(), single::section(&data, quick));
     }
     if let (true, Some(old)) = (arguments.iter().any(|a| a == "draws"), after("--old")) {
         return println!("{}", before::section(old));
@@ -68,6 +72,7 @@ fn main() {
     let (text, svg) = integrators::work_precision_section(&paper);
     page += &text;
     page += &scaling::section(&root, quick);
+    page += &single::section(&data, quick);
     page += &fits::section(quick, after("--old"));
     let written = std::fs::create_dir_all(out.join("images"))
         .and_then(|()| std::fs::write(out.join("performance.md"), &page))

@@ -23,6 +23,14 @@ pub fn fastest(least: f64, mut f: impl FnMut()) -> f64 {
     best
 }
 
+/// Seconds that this thread has been running, without those in which others had its core; NaN where Linux does not
+/// count them.
+pub fn thread_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split(' ').next().and_then(|number| number.parse::<f64>().ok());
+    nanoseconds.map_or(f64::NAN, |nanoseconds| nanoseconds * 1e-9)
+}
+
 /// Processor name and number of cores.
 pub fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -13,6 +13,7 @@ pub mod factor;
 pub mod krylov;
 mod processor;
 pub mod simd;
+pub mod single;
 pub mod triangular;
 pub mod vector;
 

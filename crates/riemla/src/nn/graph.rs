@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::arithmetic::Arithmetic;
 use super::layer::{self, Layer};
 use super::network::{Parameter, bounded};
 use super::spec::{LayerSpec, Shape};
@@ -69,6 +70,7 @@ impl Node {
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
     pub(super) parameters: Vec<Parameter>,
+    arithmetic: Arithmetic,
 }
 
 /// A tensor while the graph is built: the node that makes it (none for the network's input) and its shape.
@@ -79,8 +81,8 @@ struct End {
 }
 
 impl Graph {
-    pub(super) fn new(layers: &[LayerSpec], input: Shape) -> Result<Self> {
-        let mut graph = Self::default();
+    pub(super) fn new(layers: &[LayerSpec], input: Shape, arithmetic: Arithmetic) -> Result<Self> {
+        let mut graph = Self { arithmetic, ..Self::default() };
         graph.sequence(layers, "", End { from: None, shape: input })?;
         graph.plan_reverse();
         Ok(graph)
@@ -95,7 +97,7 @@ impl Graph {
         let mut end = input;
         for (index, spec) in layers.iter().enumerate() {
             let name = format!("{prefix}{index}");
-            end = match layer::build(spec, end.shape)? {
+            end = match layer::build(spec, end.shape, self.arithmetic)? {
                 Some(layer) => self.push_layer(layer, format!("{name} ({spec:?})"), &name, end)?,
                 None => self.sum(spec, &name, end)?,
             };

@@ -5,6 +5,7 @@
 //! values, directional derivatives of first and second order (Taylor mode), the transposed
 //! derivative, its tangent (for Hessian-vector products) and per-sample gradients.
 
+mod arithmetic;
 mod batch;
 mod buffers;
 mod graph;
@@ -14,6 +15,7 @@ mod passes;
 mod spec;
 mod storage;
 
+pub use arithmetic::Arithmetic;
 pub use batch::{pack, unpack};
 pub use buffers::{Adjoint, Trace};
 pub use layer::Activation;

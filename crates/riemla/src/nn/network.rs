@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use rand::RngExt as _;
 
+use super::arithmetic::Arithmetic;
 use super::graph::{Graph, Node};
 use super::layer::Layer;
 use super::spec::{LayerSpec, NetworkSpec, Shape};
@@ -32,6 +33,7 @@ const ELEMENTWISE: usize = 10;
 #[derive(Debug)]
 pub struct Network {
     spec: NetworkSpec,
+    arithmetic: Arithmetic,
     pub(super) nodes: Vec<Node>,
     parameters: Vec<Parameter>,
 }
@@ -46,12 +48,17 @@ pub(super) fn bounded(sizes: &[usize]) -> Result<usize> {
 impl Network {
     /// Builds and checks the network that `spec` describes.
     pub fn new(spec: &NetworkSpec) -> Result<Self> {
+        Self::multiplying_in(spec, Arithmetic::Double)
+    }
+
+    /// The same, with products in the given precision.
+    pub fn multiplying_in(spec: &NetworkSpec, arithmetic: Arithmetic) -> Result<Self> {
         spec.input.check()?;
         if spec.input.is_empty() {
             return Err(Error::range("input size", spec.input, "at least 1"));
         }
-        let Graph { nodes, parameters } = Graph::new(&spec.layers, spec.input)?;
-        let network = Self { spec: spec.clone(), nodes, parameters };
+        let Graph { nodes, parameters, .. } = Graph::new(&spec.layers, spec.input, arithmetic)?;
+        let network = Self { spec: spec.clone(), arithmetic, nodes, parameters };
         if network.dim() == 0 {
             return Err(Error::range("number of parameters", 0, "at least 1: add a linear or conv2d layer"));
         }
@@ -68,6 +75,11 @@ impl Network {
     /// The description this network was built from.
     pub fn spec(&self) -> &NetworkSpec {
         &self.spec
+    }
+
+    /// In which precision its products are made.
+    pub fn arithmetic(&self) -> Arithmetic {
+        self.arithmetic
     }
 
     /// Number of parameters K.

@@ -11,7 +11,7 @@ use super::pool::Pool;
 use super::{Objective, Prior, Probe, TwiceDifferentiable};
 use crate::data::Dataset;
 use crate::linalg::vector::scale;
-use crate::nn::Network;
+use crate::nn::{Arithmetic, Network};
 use crate::{Error, Result};
 
 /// L(θ) = s·Σₙ −log p(yₙ | f(xₙ; θ)) + ½ Σ δ θ², without the likelihood's constants.
@@ -85,6 +85,13 @@ impl NetworkLoss {
         crate::error::check_len("prior's number of weights", self.network.dim(), prior.dim())?;
         let (network, data, blocks) = (self.network.clone(), self.data.clone(), self.blocks.clone());
         Ok(Self::of_blocks(network, likelihood, prior, data, blocks, self.scale))
+    }
+
+    /// The same loss with the products of its network in the given precision.
+    pub fn multiplying_in(&self, arithmetic: Arithmetic) -> Result<Self> {
+        let network = Arc::new(Network::multiplying_in(self.network.spec(), arithmetic)?);
+        let (prior, data, blocks) = (self.prior.clone(), self.data.clone(), self.blocks.clone());
+        Ok(Self::of_blocks(network, self.likelihood, prior, data, blocks, self.scale))
     }
 
     fn of_blocks(

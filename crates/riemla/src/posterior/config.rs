@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{BatchPlan, Model, Polish, Strength};
 use crate::curvature::SubsetRanges;
 use crate::geometry::Integrator;
+use crate::nn::Arithmetic;
 use crate::objective::second_derivatives;
 use crate::ode::DormandPrince;
 use crate::{Error, Result};
@@ -118,6 +119,10 @@ pub struct PosteriorConfig {
     /// Short Markov chains from the draws, which bring them closer to the posterior; none if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polish: Option<Polish>,
+    /// In which precision the products of evaluations are made: of the loss along geodesics and chains and of its
+    /// derivatives, not of predictions. With `Double` the model is evaluated as it was given.
+    #[serde(default, skip_serializing_if = "Arithmetic::is_double")]
+    pub arithmetic: Arithmetic,
 }
 
 impl Default for Unfinished {
@@ -164,14 +169,14 @@ impl PosteriorConfig {
         if self.metric != MetricChoice::Auto {
             return self;
         }
-        let usual = Self { method: self.method, unfinished: self.unfinished, ..Self::default() };
+        let Self { unfinished, arithmetic, .. } = self;
+        let usual = Self { method: self.method, unfinished, arithmetic, ..Self::default() };
         let fisher = self == usual
             && self.method == Method::RiemLa
             && subset.len() <= MOST_FISHER_WEIGHTS
             && model.is_convex_in(subset);
-        let unfinished = self.unfinished;
         match fisher {
-            true => Self { unfinished, ..Self::fisher(self.method) },
+            true => Self { unfinished, arithmetic, ..Self::fisher(self.method) },
             false => Self { metric: MetricChoice::Preconditioned, ..self },
         }
     }
@@ -195,6 +200,17 @@ impl PosteriorConfig {
             return Ok(());
         };
         Err(Error::Unsupported(message.into()))
+    }
+
+    /// Checks that there are evaluations whose arithmetic can be chosen.
+    pub(super) fn validate_arithmetic(&self) -> Result<()> {
+        if self.arithmetic == Arithmetic::Double || self.method.is_riemannian() || self.polish.is_some() {
+            return Ok(());
+        }
+        Err(Error::Unsupported(format!(
+            "{} evaluates no loss: leave out the arithmetic, or polish its draws",
+            self.method
+        )))
     }
 
     /// Checks that draws can be polished.

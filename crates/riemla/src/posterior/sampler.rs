@@ -11,6 +11,7 @@ use super::{
     Strength, Trial,
 };
 use crate::curvature::{DiagonalPrecision, Gaussian, Laplace};
+use crate::nn::Arithmetic;
 use crate::objective::{NetworkLoss, Objective};
 use crate::random::{Purpose, stream};
 use crate::{Control, Error, Result};
@@ -40,6 +41,10 @@ impl Posterior {
     /// A posterior of `model` around `gaussian`.
     pub fn new(model: Arc<dyn Model>, gaussian: Arc<Gaussian>, config: PosteriorConfig) -> Result<Self> {
         crate::error::check_len("weights of the Gaussian", model.dim(), gaussian.theta().len())?;
+        let model = match config.arithmetic {
+            Arithmetic::Double => model,
+            Arithmetic::Single => Arc::from(model.multiplying_in_single()?),
+        };
         let posterior = Self {
             config: config.settled(&*model, gaussian.subset()),
             gaussian,
@@ -65,6 +70,7 @@ impl Posterior {
     fn check(&self) -> Result<()> {
         let Self { config, gaussian, model, .. } = self;
         config.validate_polish()?;
+        config.validate_arithmetic()?;
         if !config.method.is_riemannian() {
             if config.batch.is_some() {
                 let message =

@@ -2,7 +2,9 @@
 
 use super::affine::Affine;
 use super::{Patch, Shape};
-use crate::linalg::dense::{View, add_product, view, view_mut};
+use crate::linalg::dense::{View, ViewMut, add_product, view, view_mut};
+use crate::linalg::single::add_product_in_single;
+use crate::nn::Arithmetic;
 use crate::{Error, Result};
 
 /// y = Wx + b for each sample.
@@ -11,11 +13,16 @@ pub struct Linear {
     inputs: usize,
     outputs: usize,
     bias: bool,
+    /// Whether products are made in single precision.
+    single: bool,
 }
+
+/// Fewest inputs and outputs for products in single precision: with fewer, the conversion takes what they gain.
+const WIDE: usize = 32;
 
 impl Linear {
     /// A linear layer for vectors of the given shape.
-    pub fn new(input: Shape, outputs: usize, bias: bool) -> Result<Self> {
+    pub fn new(input: Shape, outputs: usize, bias: bool, arithmetic: Arithmetic) -> Result<Self> {
         let Shape::Features(inputs) = input else {
             return Err(Error::shape(
                 "input of a linear layer",
@@ -30,12 +37,18 @@ impl Linear {
                 "at least 1→1",
             ));
         }
-        Ok(Self { inputs, outputs, bias })
+        let single = arithmetic == Arithmetic::Single && inputs.min(outputs) >= WIDE;
+        Ok(Self { inputs, outputs, bias, single })
     }
 
     /// Wᵀ as an inputs × outputs matrix: row-major W read column by column.
     fn transposed<'a>(&self, weights: &'a [f64]) -> View<'a> {
         view(weights, self.inputs, self.outputs)
+    }
+
+    /// C ← C + A·B.
+    fn add_product(&self, c: ViewMut<'_>, a: View<'_>, b: View<'_>) {
+        if self.single { add_product_in_single(c, a, b) } else { add_product(c, 1.0, a, b) }
     }
 }
 
@@ -65,17 +78,17 @@ impl Affine for Linear {
     }
 
     fn add(&self, n: usize, weights: &[f64], x: &[f64], y: &mut [f64]) {
-        add_product(view_mut(y, n, self.outputs), 1.0, view(x, n, self.inputs), self.transposed(weights));
+        self.add_product(view_mut(y, n, self.outputs), view(x, n, self.inputs), self.transposed(weights));
     }
 
     fn add_transposed(&self, n: usize, weights: &[f64], u: &[f64], x_adjoint: &mut [f64]) {
         let weights = self.transposed(weights).transpose();
-        add_product(view_mut(x_adjoint, n, self.inputs), 1.0, view(u, n, self.outputs), weights);
+        self.add_product(view_mut(x_adjoint, n, self.inputs), view(u, n, self.outputs), weights);
     }
 
     fn add_weight_gradient(&self, n: usize, x: &[f64], u: &[f64], gradient: &mut [f64]) {
         let gradient = view_mut(gradient, self.inputs, self.outputs);
-        add_product(gradient, 1.0, view(x, n, self.inputs).transpose(), view(u, n, self.outputs));
+        self.add_product(gradient, view(x, n, self.inputs).transpose(), view(u, n, self.outputs));
     }
 
     fn weight_gradients(&self, n: usize, x: &[f64], u: &[f64], out: &mut [f64]) {

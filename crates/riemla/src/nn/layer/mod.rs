@@ -17,6 +17,7 @@ pub use normalize::LayerNorm;
 pub use pool::{AveragePool, MaxPool};
 pub use scale::Scale;
 
+use super::arithmetic::Arithmetic;
 use super::spec::{LayerSpec, Shape};
 use crate::Result;
 
@@ -155,9 +156,13 @@ pub struct Patch {
 
 /// Builds the layer that `spec` describes for inputs of the given shape; none for sums of branches, which
 /// are no single layer.
-pub(super) fn build(spec: &LayerSpec, input: Shape) -> Result<Option<Box<dyn Layer>>> {
+pub(super) fn build(
+    spec: &LayerSpec,
+    input: Shape,
+    arithmetic: Arithmetic,
+) -> Result<Option<Box<dyn Layer>>> {
     Ok(Some(match *spec {
-        LayerSpec::Linear { outputs, bias } => Box::new(Linear::new(input, outputs, bias)?),
+        LayerSpec::Linear { outputs, bias } => Box::new(Linear::new(input, outputs, bias, arithmetic)?),
         LayerSpec::Conv2d { channels, kernel, stride, padding, dilation, groups, bias } => {
             let settings = Conv2dSettings { channels, kernel, stride, padding, dilation, groups, bias };
             Box::new(Conv2d::new(input, settings)?)

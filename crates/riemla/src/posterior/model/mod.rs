@@ -25,6 +25,7 @@ pub use network::NetworkOutputs;
 /// | batches | [`Model::rows`], [`Model::on_rows`]; by leverage [`Model::row_curvatures`], stratified [`Model::labels`] |
 /// | the Fisher metric | [`Model::fisher_metric`], and [`Model::is_convex_in`] for it to be the default |
 /// | predictions, the held-out rule | [`Model::outputs`] |
+/// | products in single precision | [`Model::multiplying_in_single`] |
 /// | a strength that minds the data where most weights are left to the prior | [`Model::prior`] |
 ///
 /// [`crate::objective::NetworkLoss`] has all of them.
@@ -81,6 +82,11 @@ pub trait Model: Objective {
     /// loss of the data too.
     fn prior(&self) -> Option<&Prior> {
         None
+    }
+
+    /// The same model with its matrix products in single precision, except for those of its outputs to predict with.
+    fn multiplying_in_single(&self) -> Result<Box<dyn Model>> {
+        lacks("products in single precision", "the arithmetic single", "the arithmetic double")
     }
 
     /// A warning in words if the loss is not smooth.

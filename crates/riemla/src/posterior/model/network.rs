@@ -9,7 +9,7 @@ use super::{Model, OutputMoments, Outputs};
 use crate::Result;
 use crate::curvature::{Gaussian, SubsetRanges};
 use crate::geometry::{FisherMetric, Metric};
-use crate::nn::Network;
+use crate::nn::{Arithmetic, Network};
 use crate::objective::{Likelihood, LinearizedLoss, NetworkLoss, Objective, Prior};
 
 impl Model for NetworkLoss {
@@ -54,8 +54,15 @@ impl Model for NetworkLoss {
     }
 
     fn outputs(&self) -> Option<Arc<dyn Outputs>> {
-        let (network, likelihood) = (self.network().clone(), self.likelihood());
-        Some(Arc::new(NetworkOutputs { network, likelihood }))
+        let network = match self.network().arithmetic() {
+            Arithmetic::Double => self.network().clone(),
+            Arithmetic::Single => Arc::new(Network::new(self.network().spec()).ok()?),
+        };
+        Some(Arc::new(NetworkOutputs { network, likelihood: self.likelihood() }))
+    }
+
+    fn multiplying_in_single(&self) -> Result<Box<dyn Model>> {
+        Ok(Box::new(self.multiplying_in(Arithmetic::Single)?))
     }
 
     fn smoothness_warning(&self) -> Option<String> {
