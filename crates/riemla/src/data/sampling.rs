@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
 use crate::random::{Purpose, Rng, stream};
@@ -74,6 +75,61 @@ pub fn draw_beside(
     let mut weights = vec![1.0; kept];
     weights.resize(size, rest.len() as f64 / drawn as f64);
     Ok((rows, weights))
+}
+
+/// Probabilities in proportion to `sizes`, none above 1, that add up to `rows`: how often each row should be in a batch
+/// of `rows` rows. Sizes are above 0.
+pub fn inclusion_probabilities(sizes: &[f64], rows: usize) -> Result<Vec<f64>> {
+    let n = sizes.len();
+    if rows == 0 || rows > n {
+        return Err(Error::range("batch size", rows, format!("between 1 and the {n} rows")));
+    }
+    if let Some(wrong) = sizes.iter().find(|size| !(size.is_finite() && **size > 0.0)) {
+        return Err(Error::range("size of a row", wrong, "finite and above 0"));
+    }
+    let mut certain = vec![false; n];
+    loop {
+        let kept = certain.iter().filter(|certain| **certain).count();
+        let left: f64 =
+            sizes.iter().zip(&certain).filter(|(_, certain)| !**certain).map(|(size, _)| size).sum();
+        let factor = (rows - kept) as f64 / left;
+        let above = |i: &usize| !certain[*i] && factor * sizes[*i] >= 1.0;
+        let new: Vec<usize> = (0..n).filter(above).take(rows - kept).collect();
+        if new.is_empty() {
+            let probability = |(size, certain): (&f64, &bool)| if *certain { 1.0 } else { factor * size };
+            return Ok(sizes.iter().zip(&certain).map(probability).collect());
+        }
+        new.into_iter().for_each(|i| certain[i] = true);
+    }
+}
+
+/// Draws rows, row i with probability `probabilities[i]`; as many as the probabilities add up to, which is a whole
+/// number. Rows with probability 1 come first; of the others neighbours are rarely drawn together, so that an order by
+/// some quantity keeps its distribution (the ordered pivotal method of Deville and Tillé).
+pub fn draw_by_probability(probabilities: &[f64], rng: &mut Rng) -> Vec<usize> {
+    let (certain, rest): (Vec<usize>, Vec<usize>) =
+        (0..probabilities.len()).partition(|&i| probabilities[i] >= 1.0);
+    let mut rows = certain;
+    // The row that is not decided yet, with its probability by now.
+    let mut open: Option<(usize, f64)> = None;
+    for row in rest {
+        let p = probabilities[row];
+        let Some((other, q)) = open else {
+            open = Some((row, p));
+            continue;
+        };
+        let chance: f64 = rng.random();
+        open = Some(if p + q < 1.0 {
+            (if chance * (p + q) < q { other } else { row }, p + q)
+        } else {
+            let (in_batch, stays) =
+                if chance * (2.0 - p - q) < 1.0 - p { (other, row) } else { (row, other) };
+            rows.push(in_batch);
+            (stays, p + q - 1.0)
+        });
+    }
+    rows.extend(open.filter(|(_, p)| *p > 0.5).map(|(row, _)| row));
+    rows
 }
 
 /// Shares `size` out in proportion to `weights` by largest remainders; never above a weight.

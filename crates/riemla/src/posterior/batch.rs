@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Model, Posterior};
-use crate::data::{draw_batch, draw_beside};
+use crate::data::{draw_batch, draw_beside, draw_by_probability, inclusion_probabilities};
 use crate::random::{Purpose, stream};
 use crate::{Error, Result};
 
@@ -46,6 +46,11 @@ pub enum BatchDesign {
         /// Share of the batch that is kept from draw to draw, at least 0 and below 1.
         kept: f64,
     },
+    /// By probabilities.
+    Probability {
+        /// Share by leverage.
+        share: f64,
+    },
     /// All rows are drawn at random, and count N/B times: the paper's batches.
     #[default]
     Uniform,
@@ -71,6 +76,7 @@ impl fmt::Display for BatchDesign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Leverage { kept } => write!(f, "leverage={kept}"),
+            Self::Probability { share } => write!(f, "probability={share}"),
             Self::Uniform => f.pad("uniform"),
             Self::Stratified => f.pad("stratified"),
         }
@@ -91,6 +97,11 @@ impl FromStr for BatchDesign {
                 let kept = share.parse().map_err(|_| unknown())?;
                 check_share(kept)?;
                 Ok(Self::Leverage { kept })
+            }
+            Some(("probability", share)) => {
+                let share = share.parse().map_err(|_| unknown())?;
+                check_share(share)?;
+                Ok(Self::Probability { share })
             }
             _ => Err(unknown()),
         }
@@ -226,6 +237,16 @@ impl Posterior {
                 let kept = ((kept * size as f64) as usize).min(size - 1);
                 draw_beside(&self.ranked()?.order, kept, size, &mut rng)?
             }
+            BatchDesign::Probability { share } => {
+                let leverages = self.ranked()?;
+                let total: f64 = leverages.of_rows.iter().sum();
+                let part = |row: &usize| share * leverages.of_rows[*row] / total + (1.0 - share) / all as f64;
+                let sizes: Vec<f64> = leverages.order.iter().map(part).collect();
+                let probabilities = inclusion_probabilities(&sizes, size)?;
+                let places = draw_by_probability(&probabilities, &mut rng);
+                let rows = places.iter().map(|&place| leverages.order[place]).collect();
+                (rows, places.iter().map(|&place| 1.0 / probabilities[place]).collect())
+            }
             BatchDesign::Uniform | BatchDesign::Stratified => {
                 let rows = draw_batch(all, plan.design.labels(&*self.model)?, size, &mut rng)?;
                 let weights = vec![all as f64 / size as f64; size];
@@ -239,7 +260,7 @@ impl Posterior {
     pub(super) fn prepare_batches(&self) -> Result<()> {
         match self.config.batch {
             Some(
-                BatchPlan { design: BatchDesign::Leverage { .. }, .. }
+                BatchPlan { design: BatchDesign::Leverage { .. } | BatchDesign::Probability { .. }, .. }
                 | BatchPlan { size: BatchSize::Auto, .. },
             ) => self.ranked().map(|_| ()),
             _ => Ok(()),
