@@ -55,28 +55,6 @@ pub fn draw_batch(n: usize, labels: Option<&[usize]>, size: usize, rng: &mut Rng
     Ok(rows)
 }
 
-/// Draws `size` rows, of which the first `kept` of `order` are in every batch: returns the rows and how much each
-/// counts. The kept ones count once, the others (rows left)/(rows drawn) times, so that a weighted sum over the batch is
-/// on average the sum over all rows.
-pub fn draw_beside(
-    order: &[usize],
-    kept: usize,
-    size: usize,
-    rng: &mut Rng,
-) -> Result<(Vec<usize>, Vec<f64>)> {
-    let n = order.len();
-    if size > n || kept >= size {
-        let wanted = format!("above the {kept} kept rows and at most {n}");
-        return Err(Error::range("batch size", size, wanted));
-    }
-    let (certain, rest) = order.split_at(kept);
-    let (mut rows, drawn) = (certain.to_vec(), size - kept);
-    rows.extend(rest.to_vec().partial_shuffle(rng, drawn).0.iter());
-    let mut weights = vec![1.0; kept];
-    weights.resize(size, rest.len() as f64 / drawn as f64);
-    Ok((rows, weights))
-}
-
 /// Probabilities in proportion to `sizes`, none above 1, that add up to `rows`: how often each row should be in a batch
 /// of `rows` rows. Sizes are above 0.
 pub fn inclusion_probabilities(sizes: &[f64], rows: usize) -> Result<Vec<f64>> {
@@ -197,20 +175,40 @@ mod tests {
     }
 
     #[test]
-    fn rows_beside_kept_ones_stand_for_all_others() {
-        let order = [4, 1, 0, 6, 2, 5, 3];
-        let mut counts = [0usize; 7];
-        let mut rng = stream(6, Purpose::Batch, 0);
-        for _ in 0..3000 {
-            let (rows, weights) = draw_beside(&order, 2, 4, &mut rng).unwrap();
-            assert_eq!((&rows[..2], weights), (&[4, 1][..], vec![1.0, 1.0, 2.5, 2.5]));
-            rows.iter().for_each(|&row| counts[row] += 1);
+    fn probabilities_are_in_proportion_up_to_one() {
+        let p = inclusion_probabilities(&[8.0, 1.0, 1.0, 2.0, 4.0], 3).unwrap();
+        // 8 is certain, then 4 is (2·4/8 = 1); the others share the third row in proportion 1 : 1 : 2.
+        assert_eq!(p, [1.0, 0.25, 0.25, 0.5, 1.0]);
+        assert_eq!(inclusion_probabilities(&[1.0; 4], 1).unwrap(), [0.25; 4]);
+        assert_eq!(inclusion_probabilities(&[3.0, 1.0, 5.0], 3).unwrap(), [1.0; 3]);
+        for rows in [0, 4] {
+            assert!(inclusion_probabilities(&[1.0; 3], rows).is_err());
         }
-        assert_eq!((counts[4], counts[1]), (3000, 3000));
-        // Each other row with probability 2/5: 1200 ± 26.8; 4.5 sd over five rows have level 3e-5.
-        assert!([0, 6, 2, 5, 3].iter().all(|&row| (counts[row] as f64 - 1200.0).abs() < 121.0), "{counts:?}");
-        for (kept, size) in [(2, 2), (0, 0), (2, 8)] {
-            assert!(draw_beside(&order, kept, size, &mut rng).is_err());
+        for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(inclusion_probabilities(&[1.0, wrong], 1).is_err());
+        }
+    }
+
+    #[test]
+    fn rows_are_drawn_with_their_probabilities_and_always_as_many() {
+        for (seed, rows) in [(1, 1), (2, 7), (3, 20), (4, 39)] {
+            let sizes: Vec<f64> = (0..40).map(|i| 1.0 + (i as f64 * 0.7).sin() + 0.02 * i as f64).collect();
+            let p = inclusion_probabilities(&sizes, rows).unwrap();
+            assert!((p.iter().sum::<f64>() - rows as f64).abs() < 1e-12);
+            let mut counts = [0usize; 40];
+            let mut rng = stream(seed, Purpose::Batch, 0);
+            for _ in 0..4000 {
+                let mut batch = draw_by_probability(&p, &mut rng);
+                batch.sort_unstable();
+                batch.dedup();
+                assert_eq!(batch.len(), rows, "no repeats");
+                batch.into_iter().for_each(|row| counts[row] += 1);
+            }
+            // Binomial counts: 4.5 sd, two-sided, over 160 rows have level 1.1e-3; half a count for those near 0 and 1.
+            for (count, p) in counts.iter().zip(&p) {
+                let sd = (4000.0 * p * (1.0 - p)).sqrt();
+                assert!((*count as f64 - 4000.0 * p).abs() <= 4.5 * sd + 0.5, "{rows}: {count} {p}");
+            }
         }
     }
 

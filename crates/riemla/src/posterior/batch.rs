@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Model, Posterior};
-use crate::data::{draw_batch, draw_beside, draw_by_probability, inclusion_probabilities};
-use crate::random::{Purpose, stream};
+use crate::data::{draw_batch, draw_by_probability, inclusion_probabilities};
+use crate::random::{Purpose, Rng, stream};
 use crate::{Error, Result};
 
 /// A fresh random batch of the data for every draw (docs/decisions/0027-batches.md).
@@ -40,15 +40,11 @@ pub enum BatchSize {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum BatchDesign {
-    /// The rows of the largest leverage ([`Posterior::leverages`]) are in every batch and count once; the others are
-    /// drawn at random and count for those that were not.
+    /// A row is drawn with probability min(1, c(αℓᵢ/Σℓ + (1 − α)/N)), ℓᵢ its leverage ([`Posterior::leverages`]), and
+    /// counts 1/probability times: rows that matter most are in every batch and count once, and none counts more than
+    /// N/(B(1 − α)) times.
     Leverage {
-        /// Share of the batch that is kept from draw to draw, at least 0 and below 1.
-        kept: f64,
-    },
-    /// By probabilities.
-    Probability {
-        /// Share by leverage.
+        /// α, the share of the probabilities that follows the leverages, at least 0 and below 1.
         share: f64,
     },
     /// All rows are drawn at random, and count N/B times: the paper's batches.
@@ -58,8 +54,8 @@ pub enum BatchDesign {
     Stratified,
 }
 
-/// Share of the batch that is kept, unless set.
-const KEPT: f64 = 0.75;
+/// Share of the probabilities that follows the leverages, unless set.
+const SHARE: f64 = 0.75;
 /// Share of the effective dimension that the rows of a batch hold whose size is not given.
 pub const AUTO_SHARE: f64 = 0.9;
 /// Tangents that a leverage is the mean over: it orders rows, and is known to a third.
@@ -68,15 +64,14 @@ const TANGENTS: u64 = 20;
 impl BatchDesign {
     /// By leverage, with the share of [`Self::Leverage`] that the word alone stands for: 3/4.
     pub fn leverage() -> Self {
-        Self::Leverage { kept: KEPT }
+        Self::Leverage { share: SHARE }
     }
 }
 
 impl fmt::Display for BatchDesign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Leverage { kept } => write!(f, "leverage={kept}"),
-            Self::Probability { share } => write!(f, "probability={share}"),
+            Self::Leverage { share } => write!(f, "leverage={share}"),
             Self::Uniform => f.pad("uniform"),
             Self::Stratified => f.pad("stratified"),
         }
@@ -94,28 +89,23 @@ impl FromStr for BatchDesign {
             None if text == "uniform" => Ok(Self::Uniform),
             None if text == "stratified" => Ok(Self::Stratified),
             Some(("leverage", share)) => {
-                let kept = share.parse().map_err(|_| unknown())?;
-                check_share(kept)?;
-                Ok(Self::Leverage { kept })
-            }
-            Some(("probability", share)) => {
                 let share = share.parse().map_err(|_| unknown())?;
                 check_share(share)?;
-                Ok(Self::Probability { share })
+                Ok(Self::Leverage { share })
             }
             _ => Err(unknown()),
         }
     }
 }
 
-fn check_share(kept: f64) -> Result<()> {
-    if (0.0..1.0).contains(&kept) {
+fn check_share(share: f64) -> Result<()> {
+    if (0.0..1.0).contains(&share) {
         return Ok(());
     }
     Err(Error::range(
-        "kept share of a batch",
-        kept,
-        "at least 0 and below 1: the other rows must be seen as well",
+        "share of the leverages in a batch",
+        share,
+        "at least 0 and below 1: rows of no leverage must be seen as well",
     ))
 }
 
@@ -182,6 +172,20 @@ impl Leverages {
         Self { of_rows, order }
     }
 
+    /// Rows of a batch and how much each counts. They are drawn in the order of their leverages, so that a batch has
+    /// their distribution.
+    fn batch(&self, share: f64, size: usize, rng: &mut Rng) -> Result<(Vec<usize>, Vec<f64>)> {
+        let (total, all) = (self.of_rows.iter().sum::<f64>(), self.order.len() as f64);
+        // Where no row has a leverage all are the same.
+        let by_leverage = if total > 0.0 { share / total } else { 0.0 };
+        let part = |row: &usize| by_leverage * self.of_rows[*row] + (1.0 - share) / all;
+        let sizes: Vec<f64> = self.order.iter().map(part).collect();
+        let probabilities = inclusion_probabilities(&sizes, size)?;
+        let places = draw_by_probability(&probabilities, rng);
+        let weights = places.iter().map(|&place| 1.0 / probabilities[place]).collect();
+        Ok((places.into_iter().map(|place| self.order[place]).collect(), weights))
+    }
+
     /// The fewest rows that hold a share of the sum; at least 1.
     fn rows_holding(&self, share: f64) -> usize {
         let total: f64 = self.of_rows.iter().sum();
@@ -233,20 +237,7 @@ impl Posterior {
         }
         let mut rng = stream(seed, Purpose::Batch, index);
         let (rows, weights) = match plan.design {
-            BatchDesign::Leverage { kept } => {
-                let kept = ((kept * size as f64) as usize).min(size - 1);
-                draw_beside(&self.ranked()?.order, kept, size, &mut rng)?
-            }
-            BatchDesign::Probability { share } => {
-                let leverages = self.ranked()?;
-                let total: f64 = leverages.of_rows.iter().sum();
-                let part = |row: &usize| share * leverages.of_rows[*row] / total + (1.0 - share) / all as f64;
-                let sizes: Vec<f64> = leverages.order.iter().map(part).collect();
-                let probabilities = inclusion_probabilities(&sizes, size)?;
-                let places = draw_by_probability(&probabilities, &mut rng);
-                let rows = places.iter().map(|&place| leverages.order[place]).collect();
-                (rows, places.iter().map(|&place| 1.0 / probabilities[place]).collect())
-            }
+            BatchDesign::Leverage { share } => self.ranked()?.batch(share, size, &mut rng)?,
             BatchDesign::Uniform | BatchDesign::Stratified => {
                 let rows = draw_batch(all, plan.design.labels(&*self.model)?, size, &mut rng)?;
                 let weights = vec![all as f64 / size as f64; size];
@@ -260,7 +251,7 @@ impl Posterior {
     pub(super) fn prepare_batches(&self) -> Result<()> {
         match self.config.batch {
             Some(
-                BatchPlan { design: BatchDesign::Leverage { .. } | BatchDesign::Probability { .. }, .. }
+                BatchPlan { design: BatchDesign::Leverage { .. }, .. }
                 | BatchPlan { size: BatchSize::Auto, .. },
             ) => self.ranked().map(|_| ()),
             _ => Ok(()),
@@ -278,8 +269,8 @@ impl Posterior {
         }
         plan.design.labels(&*self.model)?;
         let leverage = matches!(plan.design, BatchDesign::Leverage { .. });
-        if let BatchDesign::Leverage { kept } = plan.design {
-            check_share(kept)?;
+        if let BatchDesign::Leverage { share } = plan.design {
+            check_share(share)?;
         }
         if leverage || plan.size == BatchSize::Auto {
             self.model.row_curvatures(self.gaussian.theta(), &[])?;
