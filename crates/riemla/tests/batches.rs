@@ -41,23 +41,25 @@ fn batched(method: Method, size: impl Into<BatchSize>, design: BatchDesign) -> P
     PosteriorConfig { batch, ..PosteriorConfig::paper(method) }
 }
 
-/// The batch of a draw by leverage: its rows, the largest leverages first, and how much each counts.
+/// The batch of a draw by leverage: its rows and how much each counts. Rows are drawn class by class, the largest
+/// leverages first.
 fn batch_by_leverage(
-    leverages: &[f64],
+    posterior: &Posterior,
     share: f64,
     size: usize,
-    seed: u64,
-    index: u64,
+    (seed, index): (u64, u64),
 ) -> (Vec<usize>, Vec<f64>) {
-    let (order, total) = (order(leverages), leverages.iter().sum::<f64>());
+    let leverages = posterior.leverages().unwrap();
+    let (mut order, total) = (order(leverages), leverages.iter().sum::<f64>());
+    if let Some(labels) = posterior.model().labels() {
+        order.sort_by_key(|row| labels[*row]);
+    }
     let part = |row: &usize| share / total * leverages[*row] + (1.0 - share) / leverages.len() as f64;
     let sizes: Vec<f64> = order.iter().map(part).collect();
     let probabilities = inclusion_probabilities(&sizes, size).unwrap();
     let places = draw_by_probability(&probabilities, &mut stream(seed, Purpose::Batch, index));
-    (
-        places.iter().map(|&place| order[place]).collect(),
-        places.iter().map(|&p| 1.0 / probabilities[p]).collect(),
-    )
+    let weights = places.iter().map(|&place| 1.0 / probabilities[place]).collect();
+    (places.iter().map(|&place| order[place]).collect(), weights)
 }
 
 /// All rows, the largest leverage first.
@@ -91,7 +93,6 @@ fn the_loss_of_a_batch_is_unbiased() {
         for loss in [plain, weighted] {
             let config = PosteriorConfig::new(Method::RiemLa);
             let posterior = Posterior::of_network(&loss, &laplace, config).unwrap();
-            let leverages = posterior.leverages().unwrap();
             let theta = normals(5, loss.dim());
             let mut all = vec![0.0; loss.dim()];
             let value = loss.value_and_gradient(&theta, &mut all);
@@ -99,7 +100,7 @@ fn the_loss_of_a_batch_is_unbiased() {
             const BATCHES: usize = 3000;
             let (mut sums, mut squares) = (vec![0.0; all.len()], vec![0.0; all.len()]);
             for index in 0..BATCHES {
-                let (rows, weights) = batch_by_leverage(leverages, 0.75, 4, 1, index as u64);
+                let (rows, weights) = batch_by_leverage(&posterior, 0.75, 4, (1, index as u64));
                 assert_eq!(rows.len(), 4);
                 assert!(weights.iter().all(|w| (1.0..=7.0 / (4.0 * 0.25)).contains(w)), "{weights:?}");
                 let batch = loss.on_weighted_rows(&rows, &weights).unwrap();
@@ -130,7 +131,7 @@ fn draws_follow_the_loss_of_rows_drawn_by_leverage() {
         let config = batched(method, 12, BatchDesign::leverage());
         let posterior = Posterior::of_network(&loss, &laplace, config.clone()).unwrap();
         for index in [2, 0, 1] {
-            let (rows, weights) = batch_by_leverage(posterior.leverages().unwrap(), 0.75, 12, 5, index);
+            let (rows, weights) = batch_by_leverage(&posterior, 0.75, 12, (5, index));
             assert!(weights.iter().any(|weight| *weight > 5.0), "{weights:?}");
             let batch = loss.on_weighted_rows(&rows, &weights).unwrap();
             let batch: Box<dyn Objective> = match method {

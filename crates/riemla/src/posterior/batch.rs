@@ -163,27 +163,32 @@ pub(super) struct Leverages {
     of_rows: Vec<f64>,
     /// All rows, the largest leverage first.
     order: Vec<usize>,
+    /// The same within classes, one class after the other: the order in which rows are drawn.
+    by_class: Vec<usize>,
 }
 
 impl Leverages {
-    fn new(of_rows: Vec<f64>) -> Self {
+    fn new(of_rows: Vec<f64>, labels: Option<&[usize]>) -> Self {
         let mut order: Vec<usize> = (0..of_rows.len()).collect();
         order.sort_by(|&a, &b| of_rows[b].total_cmp(&of_rows[a]).then(a.cmp(&b)));
-        Self { of_rows, order }
+        let mut by_class = order.clone();
+        // A stable sort.
+        by_class.sort_by_key(|&row| labels.map(|labels| labels[row]));
+        Self { of_rows, order, by_class }
     }
 
-    /// Rows of a batch and how much each counts. They are drawn in the order of their leverages, so that a batch has
-    /// their distribution.
+    /// Rows of a batch and how much each counts. Neighbours in their order are rarely drawn together, so that a batch has
+    /// the frequencies of the classes and, in each, the distribution of the leverages.
     fn batch(&self, share: f64, size: usize, rng: &mut Rng) -> Result<(Vec<usize>, Vec<f64>)> {
         let (total, all) = (self.of_rows.iter().sum::<f64>(), self.order.len() as f64);
         // Where no row has a leverage all are the same.
         let by_leverage = if total > 0.0 { share / total } else { 0.0 };
         let part = |row: &usize| by_leverage * self.of_rows[*row] + (1.0 - share) / all;
-        let sizes: Vec<f64> = self.order.iter().map(part).collect();
+        let sizes: Vec<f64> = self.by_class.iter().map(part).collect();
         let probabilities = inclusion_probabilities(&sizes, size)?;
         let places = draw_by_probability(&probabilities, rng);
         let weights = places.iter().map(|&place| 1.0 / probabilities[place]).collect();
-        Ok((places.into_iter().map(|place| self.order[place]).collect(), weights))
+        Ok((places.into_iter().map(|place| self.by_class[place]).collect(), weights))
     }
 
     /// The fewest rows that hold a share of the sum; at least 1.
@@ -216,7 +221,7 @@ impl Posterior {
         let tangents: Vec<Vec<f64>> = (0..TANGENTS).into_par_iter().map(tangent).collect();
         let of_rows = self.model.row_curvatures(self.gaussian.theta(), &tangents)?;
         crate::error::check_finite("leverages of the rows", &of_rows)?;
-        Ok(self.leverages.get_or_init(|| Leverages::new(of_rows)))
+        Ok(self.leverages.get_or_init(|| Leverages::new(of_rows, self.model.labels())))
     }
 
     /// Rows of every draw's batch; none without batches.
