@@ -346,8 +346,9 @@ class Laplace:
             of the loss. Of swag rows per step.
         batch_design : {"uniform", "leverage"}, optional
             ``"uniform"`` (the default): all rows are drawn at random, as in the paper. ``"leverage"``: rows
-            with a larger share in the curvature of the loss are drawn more often and count less; ``"leverage=0.5"``
-            follows these shares by half (0.75 if not given), the rest of the probability is the same for all rows.
+            with a larger share in the curvature of the loss are drawn more often and count less; ``"leverage=0.75"``
+            follows these shares by three quarters (one half if not given); the rest of the probability is the same for
+            all rows.
         polish : int or "auto", optional
             Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients on all
             rows, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of

@@ -69,7 +69,7 @@ pub struct Sample {
 
     /// How the rows of a batch are chosen: uniform (all at random, as in the paper; of classes with their frequencies),
     /// leverage (rows with a larger share in the curvature of the loss are drawn more often and count less), or
-    /// leverage=SHARE (how far the probabilities follow these shares, below 1, if not by 0.75) [default: uniform]
+    /// leverage=SHARE (how far the probabilities follow these shares, below 1, if not 0.5) [default: uniform]
     #[arg(long, value_name = "DESIGN", requires = "batch", value_parser = batch_design)]
     pub batch_design: Option<BatchDesign>,
 

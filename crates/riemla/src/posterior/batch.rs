@@ -33,7 +33,7 @@ pub enum BatchSize {
 }
 
 /// How the rows of a batch are chosen. In files and on the command line it is its name: `uniform`, `stratified`,
-/// `leverage` (or `leverage=0.5`).
+/// `leverage` (or `leverage=0.75`).
 ///
 /// The loss of a batch is that of all data on average over the draws, except that the counts of stratified batches are
 /// rounded.
@@ -55,14 +55,14 @@ pub enum BatchDesign {
 }
 
 /// Share of the probabilities that follows the leverages, unless set.
-const SHARE: f64 = 0.75;
+const SHARE: f64 = 0.5;
 /// Share of the effective dimension that the rows of a batch hold whose size is not given.
 pub const AUTO_SHARE: f64 = 0.9;
 /// Tangents that a leverage is the mean over: it orders rows, and is known to a third.
 const TANGENTS: u64 = 20;
 
 impl BatchDesign {
-    /// By leverage, with the share of [`Self::Leverage`] that the word alone stands for: 3/4.
+    /// By leverage, with the share of [`Self::Leverage`] that the word alone stands for: 1/2.
     pub fn leverage() -> Self {
         Self::Leverage { share: SHARE }
     }
