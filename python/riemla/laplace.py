@@ -346,9 +346,10 @@ class Laplace:
             Rows of a fresh batch per geodesic, all rows if left out; ``"auto"``: as many as hold 90 % of the curvature
             of the loss. Of swag rows per step.
         batch_design : {"uniform", "leverage"}, optional
-            ``"uniform"`` (the default): all rows are drawn at random, as in the paper. ``"leverage"``: three quarters of
-            a batch (another share as ``"leverage=0.5"``) are the rows with the largest shares in the curvature, the
-            others are drawn at random and count for those left out.
+            ``"uniform"`` (the default): all rows are drawn at random, as in the paper. ``"leverage"``: rows
+            with a larger share in the curvature of the loss are drawn more often and count less; ``"leverage=0.75"``
+            follows these shares by three quarters (one half if not given); the rest of the probability is the same for
+            all rows.
         polish : int or "auto", optional
             Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients on all
             rows, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of

@@ -105,7 +105,7 @@ def test_batches_structures_and_metrics(moons, trained_moons):
     la = riemla.Laplace(trained_moons, "classification", prior_precision=0.3).fit(*moons)
     assert la.sample(5, batch_size=30).config["batch"] == {"size": 30, "design": "stratified"}
     leverage = la.sample(5, batch_size=30, batch_design="leverage")
-    assert leverage.config["batch"] == {"size": 30, "design": "leverage=0.75"}
+    assert leverage.config["batch"] == {"size": 30, "design": "leverage=0.5"}
     auto = la.sample(5, batch_size="auto", batch_design="leverage=0.5")
     assert auto.config["batch"] == {"size": "auto", "design": "leverage=0.5"}
     with pytest.raises(ValueError, match="batch_design needs a batch_size"):

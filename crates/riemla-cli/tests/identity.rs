@@ -99,8 +99,8 @@ fn draws_with_other_settings_are_refused_with_what_changed() {
     }
     scratch.ok("sample posterior -n 2 --strength 0.2 --batch 20 --batch-design leverage");
     for (options, part) in [
-        ("--batch 20 --batch-design uniform", "config.batch.design was \"leverage=0.75\""),
-        ("--batch 20 --batch-design leverage=0.5", "config.batch.design was \"leverage=0.75\""),
+        ("--batch 20 --batch-design uniform", "config.batch.design was \"leverage=0.5\""),
+        ("--batch 20 --batch-design leverage=0.75", "config.batch.design was \"leverage=0.5\""),
         ("--batch auto --batch-design leverage", "config.batch.size was 20, but is \"auto\" now"),
     ] {
         let message = scratch.fails(&format!("sample posterior -n 2 --strength 0.2 {options}"));

@@ -69,8 +69,8 @@ pub struct Sample {
     pub batch: Option<BatchSize>,
 
     /// How the rows of a batch are chosen: uniform (all at random, as in the paper; of classes with their frequencies),
-    /// leverage (three quarters are the rows with the largest shares in the curvature of the loss, the others are drawn
-    /// at random and count for those left out), or leverage=SHARE (another share than 0.75) [default: uniform]
+    /// leverage (rows with a larger share in the curvature of the loss are drawn more often and count less), or
+    /// leverage=SHARE (how far the probabilities follow these shares, below 1, if not 0.5) [default: uniform]
     #[arg(long, value_name = "DESIGN", requires = "batch", value_parser = batch_design)]
     pub batch_design: Option<BatchDesign>,
 

@@ -5,4 +5,4 @@ mod sampling;
 pub mod toy;
 
 pub use dataset::{Dataset, Targets};
-pub use sampling::{draw_batch, draw_beside, split};
+pub use sampling::{draw_batch, draw_by_probability, inclusion_probabilities, split};

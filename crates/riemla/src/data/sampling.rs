@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
 use crate::random::{Purpose, Rng, stream};
@@ -54,26 +55,59 @@ pub fn draw_batch(n: usize, labels: Option<&[usize]>, size: usize, rng: &mut Rng
     Ok(rows)
 }
 
-/// Draws `size` rows, of which the first `kept` of `order` are in every batch: returns the rows and how much each
-/// counts. The kept ones count once, the others (rows left)/(rows drawn) times, so that a weighted sum over the batch is
-/// on average the sum over all rows.
-pub fn draw_beside(
-    order: &[usize],
-    kept: usize,
-    size: usize,
-    rng: &mut Rng,
-) -> Result<(Vec<usize>, Vec<f64>)> {
-    let n = order.len();
-    if size > n || kept >= size {
-        let wanted = format!("above the {kept} kept rows and at most {n}");
-        return Err(Error::range("batch size", size, wanted));
+/// Probabilities in proportion to `sizes`, none above 1, that add up to `rows`: how often each row should be in a batch
+/// of `rows` rows. Sizes are above 0.
+pub fn inclusion_probabilities(sizes: &[f64], rows: usize) -> Result<Vec<f64>> {
+    let n = sizes.len();
+    if rows == 0 || rows > n {
+        return Err(Error::range("batch size", rows, format!("between 1 and the {n} rows")));
     }
-    let (certain, rest) = order.split_at(kept);
-    let (mut rows, drawn) = (certain.to_vec(), size - kept);
-    rows.extend(rest.to_vec().partial_shuffle(rng, drawn).0.iter());
-    let mut weights = vec![1.0; kept];
-    weights.resize(size, rest.len() as f64 / drawn as f64);
-    Ok((rows, weights))
+    if let Some(wrong) = sizes.iter().find(|size| !(size.is_finite() && **size > 0.0)) {
+        return Err(Error::range("size of a row", wrong, "finite and above 0"));
+    }
+    let mut certain = vec![false; n];
+    loop {
+        let kept = certain.iter().filter(|certain| **certain).count();
+        let left: f64 =
+            sizes.iter().zip(&certain).filter(|(_, certain)| !**certain).map(|(size, _)| size).sum();
+        let factor = (rows - kept) as f64 / left;
+        let above = |i: &usize| !certain[*i] && factor * sizes[*i] >= 1.0;
+        let new: Vec<usize> = (0..n).filter(above).take(rows - kept).collect();
+        if new.is_empty() {
+            let probability = |(size, certain): (&f64, &bool)| if *certain { 1.0 } else { factor * size };
+            return Ok(sizes.iter().zip(&certain).map(probability).collect());
+        }
+        new.into_iter().for_each(|i| certain[i] = true);
+    }
+}
+
+/// Draws rows, row i with probability `probabilities[i]`; as many as the probabilities add up to, which is a whole
+/// number. Rows with probability 1 come first; of the others neighbours are rarely drawn together, so that an order by
+/// some quantity keeps its distribution (the ordered pivotal method of Deville and Tillé).
+pub fn draw_by_probability(probabilities: &[f64], rng: &mut Rng) -> Vec<usize> {
+    let (certain, rest): (Vec<usize>, Vec<usize>) =
+        (0..probabilities.len()).partition(|&i| probabilities[i] >= 1.0);
+    let mut rows = certain;
+    // The row that is not decided yet, with its probability by now.
+    let mut open: Option<(usize, f64)> = None;
+    for row in rest {
+        let p = probabilities[row];
+        let Some((other, q)) = open else {
+            open = Some((row, p));
+            continue;
+        };
+        let chance: f64 = rng.random();
+        open = Some(if p + q < 1.0 {
+            (if chance * (p + q) < q { other } else { row }, p + q)
+        } else {
+            let (in_batch, stays) =
+                if chance * (2.0 - p - q) < 1.0 - p { (other, row) } else { (row, other) };
+            rows.push(in_batch);
+            (stays, p + q - 1.0)
+        });
+    }
+    rows.extend(open.filter(|(_, p)| *p > 0.5).map(|(row, _)| row));
+    rows
 }
 
 /// Shares `size` out in proportion to `weights` by largest remainders; never above a weight.
@@ -141,20 +175,40 @@ mod tests {
     }
 
     #[test]
-    fn rows_beside_kept_ones_stand_for_all_others() {
-        let order = [4, 1, 0, 6, 2, 5, 3];
-        let mut counts = [0usize; 7];
-        let mut rng = stream(6, Purpose::Batch, 0);
-        for _ in 0..3000 {
-            let (rows, weights) = draw_beside(&order, 2, 4, &mut rng).unwrap();
-            assert_eq!((&rows[..2], weights), (&[4, 1][..], vec![1.0, 1.0, 2.5, 2.5]));
-            rows.iter().for_each(|&row| counts[row] += 1);
+    fn probabilities_are_in_proportion_up_to_one() {
+        let p = inclusion_probabilities(&[8.0, 1.0, 1.0, 2.0, 4.0], 3).unwrap();
+        // 8 is certain, then 4 is (2·4/8 = 1); the others share the third row in proportion 1 : 1 : 2.
+        assert_eq!(p, [1.0, 0.25, 0.25, 0.5, 1.0]);
+        assert_eq!(inclusion_probabilities(&[1.0; 4], 1).unwrap(), [0.25; 4]);
+        assert_eq!(inclusion_probabilities(&[3.0, 1.0, 5.0], 3).unwrap(), [1.0; 3]);
+        for rows in [0, 4] {
+            assert!(inclusion_probabilities(&[1.0; 3], rows).is_err());
         }
-        assert_eq!((counts[4], counts[1]), (3000, 3000));
-        // Each other row with probability 2/5: 1200 ± 26.8; 4.5 sd over five rows have level 3e-5.
-        assert!([0, 6, 2, 5, 3].iter().all(|&row| (counts[row] as f64 - 1200.0).abs() < 121.0), "{counts:?}");
-        for (kept, size) in [(2, 2), (0, 0), (2, 8)] {
-            assert!(draw_beside(&order, kept, size, &mut rng).is_err());
+        for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(inclusion_probabilities(&[1.0, wrong], 1).is_err());
+        }
+    }
+
+    #[test]
+    fn rows_are_drawn_with_their_probabilities_and_always_as_many() {
+        for (seed, rows) in [(1, 1), (2, 7), (3, 20), (4, 39)] {
+            let sizes: Vec<f64> = (0..40).map(|i| 1.0 + (i as f64 * 0.7).sin() + 0.02 * i as f64).collect();
+            let p = inclusion_probabilities(&sizes, rows).unwrap();
+            assert!((p.iter().sum::<f64>() - rows as f64).abs() < 1e-12);
+            let mut counts = [0usize; 40];
+            let mut rng = stream(seed, Purpose::Batch, 0);
+            for _ in 0..4000 {
+                let mut batch = draw_by_probability(&p, &mut rng);
+                batch.sort_unstable();
+                batch.dedup();
+                assert_eq!(batch.len(), rows, "no repeats");
+                batch.into_iter().for_each(|row| counts[row] += 1);
+            }
+            // Binomial counts: 4.5 sd, two-sided, over 160 rows have level 1.1e-3; half a count for those near 0 and 1.
+            for (count, p) in counts.iter().zip(&p) {
+                let sd = (4000.0 * p * (1.0 - p)).sqrt();
+                assert!((*count as f64 - 4000.0 * p).abs() <= 4.5 * sd + 0.5, "{rows}: {count} {p}");
+            }
         }
     }
 

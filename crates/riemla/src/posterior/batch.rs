@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Model, Posterior};
-use crate::data::{draw_batch, draw_beside};
-use crate::random::{Purpose, stream};
+use crate::data::{draw_batch, draw_by_probability, inclusion_probabilities};
+use crate::random::{Purpose, Rng, stream};
 use crate::{Error, Result};
 
 /// A fresh random batch of the data for every draw (docs/decisions/0027-batches.md).
@@ -33,18 +33,19 @@ pub enum BatchSize {
 }
 
 /// How the rows of a batch are chosen. In files and on the command line it is its name: `uniform`, `stratified`,
-/// `leverage` (or `leverage=0.5`).
+/// `leverage` (or `leverage=0.75`).
 ///
 /// The loss of a batch is that of all data on average over the draws, except that the counts of stratified batches are
 /// rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum BatchDesign {
-    /// The rows of the largest leverage ([`Posterior::leverages`]) are in every batch and count once; the others are
-    /// drawn at random and count for those that were not.
+    /// A row is drawn with probability min(1, c(αℓᵢ/Σℓ + (1 − α)/N)), ℓᵢ its leverage ([`Posterior::leverages`]), and
+    /// counts 1/probability times: rows that matter most are in every batch and count once, and none counts more than
+    /// N/(B(1 − α)) times.
     Leverage {
-        /// Share of the batch that is kept from draw to draw, at least 0 and below 1.
-        kept: f64,
+        /// α, the share of the probabilities that follows the leverages, at least 0 and below 1.
+        share: f64,
     },
     /// All rows are drawn at random, and count N/B times: the paper's batches.
     #[default]
@@ -53,24 +54,24 @@ pub enum BatchDesign {
     Stratified,
 }
 
-/// Share of the batch that is kept, unless set.
-const KEPT: f64 = 0.75;
+/// Share of the probabilities that follows the leverages, unless set.
+const SHARE: f64 = 0.5;
 /// Share of the effective dimension that the rows of a batch hold whose size is not given.
 pub const AUTO_SHARE: f64 = 0.9;
 /// Tangents that a leverage is the mean over: it orders rows, and is known to a third.
 const TANGENTS: u64 = 20;
 
 impl BatchDesign {
-    /// By leverage, with the share of [`Self::Leverage`] that the word alone stands for: 3/4.
+    /// By leverage, with the share of [`Self::Leverage`] that the word alone stands for: 1/2.
     pub fn leverage() -> Self {
-        Self::Leverage { kept: KEPT }
+        Self::Leverage { share: SHARE }
     }
 }
 
 impl fmt::Display for BatchDesign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Leverage { kept } => write!(f, "leverage={kept}"),
+            Self::Leverage { share } => write!(f, "leverage={share}"),
             Self::Uniform => f.pad("uniform"),
             Self::Stratified => f.pad("stratified"),
         }
@@ -88,23 +89,23 @@ impl FromStr for BatchDesign {
             None if text == "uniform" => Ok(Self::Uniform),
             None if text == "stratified" => Ok(Self::Stratified),
             Some(("leverage", share)) => {
-                let kept = share.parse().map_err(|_| unknown())?;
-                check_share(kept)?;
-                Ok(Self::Leverage { kept })
+                let share = share.parse().map_err(|_| unknown())?;
+                check_share(share)?;
+                Ok(Self::Leverage { share })
             }
             _ => Err(unknown()),
         }
     }
 }
 
-fn check_share(kept: f64) -> Result<()> {
-    if (0.0..1.0).contains(&kept) {
+fn check_share(share: f64) -> Result<()> {
+    if (0.0..1.0).contains(&share) {
         return Ok(());
     }
     Err(Error::range(
-        "kept share of a batch",
-        kept,
-        "at least 0 and below 1: the other rows must be seen as well",
+        "share of the leverages in a batch",
+        share,
+        "at least 0 and below 1: rows of no leverage must be seen as well",
     ))
 }
 
@@ -162,13 +163,32 @@ pub(super) struct Leverages {
     of_rows: Vec<f64>,
     /// All rows, the largest leverage first.
     order: Vec<usize>,
+    /// The same within classes, one class after the other: the order in which rows are drawn.
+    by_class: Vec<usize>,
 }
 
 impl Leverages {
-    fn new(of_rows: Vec<f64>) -> Self {
+    fn new(of_rows: Vec<f64>, labels: Option<&[usize]>) -> Self {
         let mut order: Vec<usize> = (0..of_rows.len()).collect();
         order.sort_by(|&a, &b| of_rows[b].total_cmp(&of_rows[a]).then(a.cmp(&b)));
-        Self { of_rows, order }
+        let mut by_class = order.clone();
+        // A stable sort.
+        by_class.sort_by_key(|&row| labels.map(|labels| labels[row]));
+        Self { of_rows, order, by_class }
+    }
+
+    /// Rows of a batch and how much each counts. Neighbours in their order are rarely drawn together, so that a batch has
+    /// the frequencies of the classes and, in each, the distribution of the leverages.
+    fn batch(&self, share: f64, size: usize, rng: &mut Rng) -> Result<(Vec<usize>, Vec<f64>)> {
+        let (total, all) = (self.of_rows.iter().sum::<f64>(), self.order.len() as f64);
+        // Where no row has a leverage all are the same.
+        let by_leverage = if total > 0.0 { share / total } else { 0.0 };
+        let part = |row: &usize| by_leverage * self.of_rows[*row] + (1.0 - share) / all;
+        let sizes: Vec<f64> = self.by_class.iter().map(part).collect();
+        let probabilities = inclusion_probabilities(&sizes, size)?;
+        let places = draw_by_probability(&probabilities, rng);
+        let weights = places.iter().map(|&place| 1.0 / probabilities[place]).collect();
+        Ok((places.into_iter().map(|place| self.by_class[place]).collect(), weights))
     }
 
     /// The fewest rows that hold a share of the sum; at least 1.
@@ -201,7 +221,7 @@ impl Posterior {
         let tangents: Vec<Vec<f64>> = (0..TANGENTS).into_par_iter().map(tangent).collect();
         let of_rows = self.model.row_curvatures(self.gaussian.theta(), &tangents)?;
         crate::error::check_finite("leverages of the rows", &of_rows)?;
-        Ok(self.leverages.get_or_init(|| Leverages::new(of_rows)))
+        Ok(self.leverages.get_or_init(|| Leverages::new(of_rows, self.model.labels())))
     }
 
     /// Rows of every draw's batch; none without batches.
@@ -222,10 +242,7 @@ impl Posterior {
         }
         let mut rng = stream(seed, Purpose::Batch, index);
         let (rows, weights) = match plan.design {
-            BatchDesign::Leverage { kept } => {
-                let kept = ((kept * size as f64) as usize).min(size - 1);
-                draw_beside(&self.ranked()?.order, kept, size, &mut rng)?
-            }
+            BatchDesign::Leverage { share } => self.ranked()?.batch(share, size, &mut rng)?,
             BatchDesign::Uniform | BatchDesign::Stratified => {
                 let rows = draw_batch(all, plan.design.labels(&*self.model)?, size, &mut rng)?;
                 let weights = vec![all as f64 / size as f64; size];
@@ -257,8 +274,8 @@ impl Posterior {
         }
         plan.design.labels(&*self.model)?;
         let leverage = matches!(plan.design, BatchDesign::Leverage { .. });
-        if let BatchDesign::Leverage { kept } = plan.design {
-            check_share(kept)?;
+        if let BatchDesign::Leverage { share } = plan.design {
+            check_share(share)?;
         }
         if leverage || plan.size == BatchSize::Auto {
             self.model.row_curvatures(self.gaussian.theta(), &[])?;
