@@ -139,7 +139,10 @@ fn data_that_the_model_or_posterior_does_not_know_are_refused() {
             }
             assert_eq!(message.contains("18 rows that training held out"), model == "model", "{message}");
             assert!(!scratch.join("p").exists());
-            scratch.ok(&format!("fit {model} --data {data} --other-data --out p"));
+            let output = scratch.run(&format!("fit {model} --data {data} --other-data --out p"));
+            let message = common::text(&output.stderr);
+            assert!(output.status.success() && message.contains(part), "{message}");
+            assert_eq!(message.contains("18 rows that training held out"), model == "model", "{message}");
             fs::remove_dir_all(scratch.join("p")).expect("removes");
         }
     }

@@ -1,7 +1,7 @@
 //! One set and seed: train, fit, sample and evaluate as a user does, and what every method scored.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use riemla::curvature::{LaplaceConfig, PriorChoice, Subset};
@@ -18,15 +18,15 @@ use riemla_workflow::workflow::draws::AT_TEMPERATURE;
 use riemla_workflow::workflow::guarantees::Wanted;
 use riemla_workflow::workflow::members::{Weighting, sample_members, train_members};
 use riemla_workflow::workflow::{
-    ColumnChoices, EvaluateConfig, Evaluation, FitConfig, NetworkChoice, SampleConfig, TrainConfig, evaluate,
-    fit, sample,
+    ColumnChoices, EvaluateConfig, Evaluation, FitConfig, NetworkChoice, SampleConfig, TrainConfig,
+    WorkflowError, evaluate, fit, sample,
 };
 
 use super::plan::{Plan, Set, Source};
 use super::table::{Parts, split};
 use super::{Record, Scored};
 use crate::datasets::DataDirs;
-use crate::experiments::Result;
+use crate::experiments::{ExperimentError, Result};
 
 /// Draws of one network, and those that members share out.
 const ALONE: &str = "riem-la";
@@ -52,6 +52,10 @@ pub(super) fn run(
     let models = cell.train(set)?;
     cell.fit(&models)?;
     cell.sample()?;
+    // Sets that were stopped are shorter than those of other cells.
+    if stop.load(Ordering::Relaxed) {
+        return Err(ExperimentError::Interrupted);
+    }
     let methods = cell.collect()?;
     let Cell { parts, mut notes, .. } = cell;
     notes.sort();
@@ -139,19 +143,27 @@ impl Cell<'_> {
             let together = self.work.join("posterior");
             sample_members(&together, &named(SHARED, by_default), self.stop, &Silent)?;
             self.clock.lap("shared");
-            for learning_rate in SWAG_RATES {
-                let swag = Swag { learning_rate, ..Swag::default() };
-                let run = named(MethodName::Swag.name(), Reference::Swag(swag).into());
-                let Err(error) = sample_members(&together, &run, self.stop, &Silent) else { break };
-                self.notes.push(format!("swag: {error}"));
-                // What a rate that diverged has left is not mixed with that of the next.
-                for member in 1..=self.members {
-                    let _ = std::fs::remove_dir_all(together.join(format!("{member}/samples/swag")));
-                }
-            }
+            self.swag(&together, named)?;
             self.clock.lap("swag");
         }
         self.notes.extend(taken.diagnosis.warnings);
+        Ok(())
+    }
+
+    /// SWAG at the first rate at which gradient descent stays in the domain of the loss.
+    fn swag(&mut self, together: &Path, named: impl Fn(&str, RunConfig) -> SampleConfig) -> Result<()> {
+        for learning_rate in SWAG_RATES {
+            let swag = Swag { learning_rate, ..Swag::default() };
+            let run = named(MethodName::Swag.name(), Reference::Swag(swag).into());
+            match sample_members(together, &run, self.stop, &Silent) {
+                Err(error) if diverged(&error) => self.notes.push(format!("swag: {error}")),
+                taken => return taken.map(drop).map_err(ExperimentError::from),
+            }
+            // What a rate that diverged has left is not mixed with that of the next.
+            for member in 1..=self.members {
+                let _ = std::fs::remove_dir_all(together.join(format!("{member}/samples/swag")));
+            }
+        }
         Ok(())
     }
 
@@ -225,6 +237,11 @@ impl Cell<'_> {
     }
 }
 
+/// Whether gradient descent needs a smaller learning rate. Whatever else goes wrong, another rate does not help.
+fn diverged(error: &WorkflowError) -> bool {
+    matches!(error, WorkflowError::Library(riemla::Error::Range { what, .. }) if what == "learning_rate")
+}
+
 /// Seconds of the stages.
 struct Clock {
     last: Instant,
@@ -256,4 +273,34 @@ pub(super) fn line(record: &Record) -> String {
         .filter_map(|scored| Some(format!("{} {:.3}", scored.method, scored.log_loss()?)))
         .collect();
     format!("{}, seed {}: {}", record.set, record.seed, scores.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use riemla::data::toy::two_moons;
+    use riemla::nn::{Activation, Network, NetworkSpec};
+    use riemla::objective::{Likelihood, NetworkLoss, Prior};
+    use riemla::reference::swag;
+
+    use super::*;
+
+    #[test]
+    fn only_a_rate_that_is_too_large_is_followed_by_the_next() {
+        let network = std::sync::Arc::new(
+            Network::new(&NetworkSpec::mlp(&[2, 4, 2], Activation::Relu)).expect("a network"),
+        );
+        let theta = network.initialize(1);
+        let prior = Prior::isotropic(1.0, network.dim()).expect("a prior");
+        let data = two_moons(20, 0.2, 1).expect("data");
+        let loss = NetworkLoss::new(network, data, Likelihood::Categorical, prior).expect("a loss");
+        let of = |settings: Swag, stop: bool| {
+            let stop = AtomicBool::new(stop);
+            let control = riemla::Control::default().stopping(&stop);
+            WorkflowError::from(swag(&loss, &theta, 1, &settings, control).expect_err("fails"))
+        };
+        assert!(diverged(&of(Swag { learning_rate: 1e9, ..Swag::default() }, false)));
+        assert!(!diverged(&of(Swag { rank: 1, ..Swag::default() }, false)));
+        assert!(!diverged(&of(Swag::default(), true)));
+        assert!(!diverged(&WorkflowError::Interrupted));
+    }
 }

@@ -6,15 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bench::{Bench, Verdict};
 use super::cell::{Drawn, Wanted};
+use super::finished::{Now, Strange};
 use super::fit;
 use super::fitted::{Fitted, Ready};
 use super::layout::{set_directory, write_text};
 use super::record::{CellKey, DrawSummary, Records, RunRecord};
 use super::rows::{data_of, rows};
+use super::share::runs_file;
 use super::subject::{Subject, requested};
 use super::truth::{Against, Plane};
 use super::{Experiment, ExperimentError, MethodName, PriorName, Problem, Result, Setting};
-use crate::datasets::{DataDirs, load};
+use crate::datasets::{DataDirs, Loaded, load};
 use riemla_files::Shard;
 use riemla_workflow::watch::Watch;
 
@@ -132,6 +134,9 @@ impl Run<'_> {
         let (seeds, done): (Vec<u64>, Vec<u64>) = (0..experiment.seeds).partition(|seed| todo(self, *seed));
         let skipped: u64 = done.iter().map(|seed| self.steps(experiment, subject, *seed)).sum();
         (0..skipped).for_each(|_| self.watch.step());
+        if let Subject::Problem(problem) = subject {
+            self.finished(experiment, problem, &done)?;
+        }
         match (subject, &experiment.truth) {
             _ if seeds.is_empty() => Ok(()),
             (Subject::Problem(problem), _) => self.problem(experiment, problem, &seeds),
@@ -144,12 +149,55 @@ impl Run<'_> {
         }
     }
 
-    fn problem(&mut self, experiment: &Experiment, problem: &Problem, seeds: &[u64]) -> Result<()> {
-        let loaded = data_of(problem, &self.request.data)?;
-        let mut strange = Vec::new();
+    /// Finished seeds are not run again: it is a failure if they are of other data or weights than those of now.
+    fn finished(&mut self, experiment: &Experiment, problem: &Problem, seeds: &[u64]) -> Result<()> {
+        let subject = Subject::Problem(problem);
+        let records = |seed: &u64| {
+            let cells = self.cells(experiment, &subject, *seed);
+            cells.iter().filter_map(|key| self.records.get(key).cloned()).collect::<Vec<_>>()
+        };
+        let seeds: Vec<(u64, Vec<RunRecord>)> = seeds.iter().map(|seed| (*seed, records(seed))).collect();
+        if seeds.iter().all(|(_, records)| records.is_empty()) {
+            return Ok(());
+        }
+        let (loaded, strange) = match self.data(problem) {
+            Ok(data) => data,
+            Err(error) => {
+                self.watch.note(&format!(
+                    "{}: finished results are not compared with the data: {error}",
+                    problem.name
+                ));
+                return Ok(());
+            }
+        };
+        for (seed, records) in seeds {
+            let rows = rows(problem, &loaded, seed)?;
+            let mut changed = BTreeSet::new();
+            for record in &records {
+                let now = Now::new(&self.request.out, problem, &rows, &strange, record)?;
+                changed.extend(now.differences(&record.made_from));
+            }
+            if !changed.is_empty() {
+                let changed = changed.into_iter().collect::<Vec<_>>().join("; ");
+                let what = format!("finished results of seed {seed}: {changed}");
+                let file = runs_file(&self.request.out, self.request.shard);
+                self.keep_going(&problem.name, Err(ExperimentError::Changed { file, what }))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The data of a problem, and inputs that its model should find strange, by name.
+    fn data(&self, problem: &Problem) -> Result<(Loaded, Strange)> {
+        let mut strange = Strange::new();
         for name in &problem.out_of_distribution {
             strange.push((name.clone(), load(name, &self.request.data)?.data.inputs().to_vec()));
         }
+        Ok((data_of(problem, &self.request.data)?, strange))
+    }
+
+    fn problem(&mut self, experiment: &Experiment, problem: &Problem, seeds: &[u64]) -> Result<()> {
+        let (loaded, strange) = self.data(problem)?;
         let (ready, subject) = (Ready { experiment, problem, strange }, Subject::Problem(problem));
         for &seed in seeds {
             let rows = rows(problem, &loaded, seed)?;

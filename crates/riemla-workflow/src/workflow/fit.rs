@@ -115,8 +115,8 @@ pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<St
         Some(weights) => data.with_class_weights(weights),
         None => Ok(data),
     };
-    let known = model.training.as_ref().and_then(|training| Some((training, training.data.as_ref()?)));
-    let Some((training, digest)) = known else {
+    let known = model.training.as_ref().filter(|known| known.data.is_some() || known.held_out.is_some());
+    let Some(training) = known else {
         return Ok(KnownData::Unknown(TrainingData { train: weighted(data)?, validation: None }));
     };
     let parts = match &training.held_out {
@@ -129,7 +129,11 @@ pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<St
         }
         None => None,
     };
-    if let Some(parts) = parts.filter(|parts| Digest::of_data(&parts.train) == *digest) {
+    // Without a digest the checksum of the held-out split has to do.
+    let same = |parts: &TrainingData| {
+        training.data.as_ref().is_none_or(|data| Digest::of_data(&parts.train) == *data)
+    };
+    if let Some(parts) = parts.filter(same) {
         return Ok(KnownData::Same(parts));
     }
     let (now, held_out) = (data.len(), training.held_out.map_or(0, |held_out| held_out.rows));
@@ -151,7 +155,13 @@ pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<St
 fn data_for_fit(model: &Model, config: &FitConfig, notes: &mut Vec<String>) -> Result<TrainingData> {
     match training_data(model, &config.data, notes)? {
         KnownData::Same(data) | KnownData::Unknown(data) => Ok(data),
-        KnownData::Other(data, _) if config.other_data => Ok(data),
+        KnownData::Other(data, difference) if config.other_data => {
+            let file = config.data.data.display();
+            notes.push(format!(
+                "all rows of {file} are fitted to, but the model was trained on other data: {difference}"
+            ));
+            Ok(data)
+        }
         KnownData::Other(_, difference) => Err(WorkflowError::unfit(format!(
             "{} is not what the model was trained on: {difference}; give the data of the training, train again, or fit \
              to all rows of these with --other-data",

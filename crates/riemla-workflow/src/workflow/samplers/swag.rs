@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use riemla::Control;
-use riemla::posterior::{Draw, VIRIAL_SLACK};
+use riemla::posterior::{Draw, Misplaced, VIRIAL_SLACK};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{Reference, Swag, swag};
 use riemla_files::{RunConfig, SavedPosterior, TrainingData};
@@ -82,22 +82,35 @@ impl Finished for Drawn {
         let summary = self.0.summary(draws, &looks, self.0.weights());
         let mut table = DrawTable::new(draws.iter().map(|draw| draw.index));
         table.numbers("loss", looks.iter().map(|look| Some(look.loss)));
-        let warning = summary.virial_ratio.filter(|ratio| (ratio - 1.0).abs() > VIRIAL_SLACK).map(|ratio| {
-            let (place, change) = if ratio < 1.0 {
-                ("stay too close to their mean", "raise")
-            } else {
-                (
-                    "overshoot (their \
-                     loss is too high)",
-                    "lower",
-                )
-            };
-            format!(
-                "the draws of swag {place}: their virial ratio is {ratio:.2}, but should be 1; their \
-                 spread comes from the noise of gradient descent and is not fitted to the posterior: \
-                 {change} --learning-rate"
-            )
-        });
+        let far = |ratio: &f64| (ratio - 1.0).abs() > VIRIAL_SLACK;
+        let warning = summary.virial_ratio.filter(far).map(in_words);
         Ok(Diagnosis { summary, table: Some(table), warnings: warning.into_iter().collect() })
+    }
+}
+
+/// A virial ratio far from 1.
+fn in_words(ratio: f64) -> String {
+    let misplaced = Misplaced::of(ratio);
+    let change = if misplaced == Misplaced::TooClose { "raise" } else { "lower" };
+    format!(
+        "the draws of swag {misplaced}: their virial ratio is {ratio:.2}, but should be 1; their spread comes from the \
+         noise of gradient descent and is not fitted to the posterior: {change} --learning-rate"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_words;
+
+    #[test]
+    fn draws_that_left_the_basin_need_a_lower_rate() {
+        for (ratio, place, change) in [
+            (0.4, "too close", "raise --learning-rate"),
+            (1.9, "overshoot", "lower --learning-rate"),
+            (-0.4, "have left the basin", "lower --learning-rate"),
+        ] {
+            let text = in_words(ratio);
+            assert!(text.contains(place) && text.contains(change), "{text}");
+        }
     }
 }
