@@ -349,7 +349,7 @@ class Laplace:
             a batch (another share as ``"leverage=0.5"``) are the rows with the largest shares in the curvature, the
             others are drawn at random and count for those left out.
         polish : int or "auto", optional
-            Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients on all
+            Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about this many gradients on all
             rows, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
             pilot chains no longer changes. ``draws.summary["polish"]`` and ``draws.warnings`` say whether that was enough.
             None is 100 for riem-la (0 in batches and for other methods), 0 is geodesics alone.

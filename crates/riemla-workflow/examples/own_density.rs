@@ -1,16 +1,17 @@
 //! A density of your own, from its definition to stored, calibrated draws that can be resumed.
 //!
-//! `cargo run --release -p riemla-files --example own_density -- draws.log`
+//! `cargo run --release -p riemla-workflow --example own_density -- draws`
 
-use std::error::Error;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use riemla::Control;
 use riemla::curvature::{Gaussian, HessianSearch};
 use riemla::objective::Objective;
-use riemla::posterior::{Draw, Method, Model, Posterior, PosteriorConfig, warnings};
-use riemla_files::{Origin, RunInfo, SampleStore};
+use riemla::posterior::{Method, Model, PosteriorConfig};
+use riemla_files::{Origin, RunConfig};
+use riemla_workflow::watch::Session;
+use riemla_workflow::workflow::{Result, SampleConfig, Taken, sample_model};
 
 /// −log density of x ~ N(0, 1), y | x ~ N(x², 0.5²), up to a constant.
 pub struct Banana;
@@ -33,35 +34,26 @@ impl Objective for Banana {
 
 impl Model for Banana {}
 
-/// Draws up to `count`, each on the disk as soon as it is made; those in the log are not made again.
-pub fn sample(log: &Path, seed: u64, count: u64) -> Result<Vec<Draw>, Box<dyn Error>> {
+/// Draws 0 to `count` − 1 in a directory, each on the disk as soon as it is made; those that are there are not made again.
+pub fn sample(set: &Path, run: impl Into<RunConfig>, seed: u64, count: u64) -> Result<Taken> {
     let gaussian = Gaussian::at_minimum(&Banana, &[0.0, 0.0], HessianSearch::default(), Control::default())?;
-    let gaussian = Arc::new(gaussian);
-    let posterior = Posterior::new(Arc::new(Banana), gaussian.clone(), PosteriorConfig::new(Method::RiemLa))?;
+    // Whatever tells this density from others.
     let origin = Origin::of_model(&"banana, width 0.5", &gaussian);
-    let run = RunInfo::new(posterior.config().clone(), seed, 2, origin);
-    let store = Mutex::new((SampleStore::open(log, &run)?, Ok(())));
-    let locked = || store.lock().unwrap_or_else(PoisonError::into_inner);
-    let missing = locked().0.missing(count);
-    let keep = |draw: &Draw| {
-        let (store, result) = &mut *locked();
-        if result.is_ok() {
-            *result = store.append(draw);
-        }
-    };
-    let set = posterior.sample_indices(seed, &missing, Control::default().observing(&keep))?;
-    for warning in warnings(&set, &posterior)? {
-        eprintln!("warning: {warning}");
-    }
-    let (mut store, kept) = store.into_inner().unwrap_or_else(PoisonError::into_inner);
-    kept?;
-    Ok(store.read_all()?)
+    let config = SampleConfig::new(run, count, seed);
+    sample_model(Arc::new(Banana), Arc::new(gaussian), Some((set, origin)), &config, Session::silent())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let log = std::env::args().nth(1).unwrap_or_else(|| "draws.log".into());
-    let draws = sample(Path::new(&log), 1, 100)?;
-    let mean = |k: usize| draws.iter().map(|draw| draw.theta[k]).sum::<f64>() / draws.len() as f64;
-    println!("{} draws in {log}; means {:.2} and {:.2} (exact: 0 and 1)", draws.len(), mean(0), mean(1));
+fn main() -> Result<()> {
+    let set = std::env::args().nth(1).unwrap_or_else(|| "draws".into());
+    let taken = sample(Path::new(&set), PosteriorConfig::new(Method::RiemLa), 1, 100)?;
+    taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let mean =
+        |k: usize| taken.draws.iter().map(|draw| draw.theta[k]).sum::<f64>() / taken.draws.len() as f64;
+    println!(
+        "{} draws in {set}; means {:.2} and {:.2} (exact: 0 and 1)",
+        taken.draws.len(),
+        mean(0),
+        mean(1)
+    );
     Ok(())
 }

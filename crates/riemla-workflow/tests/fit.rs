@@ -1,16 +1,13 @@
 //! Which rows a fit sees: those that training held out never enter it unnoticed.
 
 use std::fmt::Write as _;
-use std::sync::atomic::AtomicBool;
 
 use riemla::curvature::{LaplaceConfig, PriorChoice};
 use riemla::data::toy::two_moons;
 use riemla::nn::Activation;
 use riemla_files::Model;
-use riemla_workflow::watch::Silent;
+use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::{FitConfig, Fitted, NetworkChoice, TrainConfig, WorkflowError, fit, train};
-
-static GO: AtomicBool = AtomicBool::new(false);
 
 fn table(seed: u64) -> String {
     let data = two_moons(60, 0.2, seed).expect("data");
@@ -32,7 +29,7 @@ fn a_record_without_a_digest_still_knows_its_held_out_rows() {
         baselines: false,
         ..TrainConfig::new(&own)
     };
-    let mut model = train(&config, &GO, &Silent).expect("trains").model;
+    let mut model = train(&config, Session::silent()).expect("trains").model;
     let training = model.training.as_mut().expect("a record");
     let held_out = training.held_out.expect("held-out rows").rows;
     // As records of other programs and of old.
@@ -41,7 +38,7 @@ fn a_record_without_a_digest_still_knows_its_held_out_rows() {
         let laplace = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
         let data = riemla_workflow::workflow::DataFiles::new(data);
         let config = FitConfig { data, laplace, memory: None, keep_data: true, other_data };
-        fit(model.clone(), &config, &GO, &Silent)
+        fit(model.clone(), &config, Session::silent())
     };
     assert_eq!(fitted(&model, &own, false).expect("fits").rows, (60 - held_out, held_out));
     let words = format!("{held_out} rows that training held out");

@@ -1,7 +1,6 @@
 //! One set and seed: train, fit, sample and evaluate as a user does, and what every method scored.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use riemla::curvature::{LaplaceConfig, PriorChoice, Subset};
@@ -13,7 +12,7 @@ use riemla_files::members::write_posteriors;
 use riemla_files::{Existing, Model, OutputDirectory, RunConfig, SavedPosterior};
 use riemla_workflow::method::MethodName;
 use riemla_workflow::scores::kinds;
-use riemla_workflow::watch::Silent;
+use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::draws::AT_TEMPERATURE;
 use riemla_workflow::workflow::guarantees::Wanted;
 use riemla_workflow::workflow::members::{Weighting, sample_members, train_members};
@@ -43,17 +42,17 @@ pub(super) fn run(
     (set, seed): (&Set, u64),
     data: &DataDirs,
     work: &Path,
-    stop: &AtomicBool,
+    session: Session<'_>,
 ) -> Result<Record> {
     let parts = split(plan, (set, seed), data, work)?;
     let (draws, members) = plan.sizes(set);
     let (clock, notes) = (Clock::default(), Vec::new());
-    let mut cell = Cell { parts, draws, members, seed, work, stop, clock, notes };
+    let mut cell = Cell { parts, draws, members, seed, work, session, clock, notes };
     let models = cell.train(set)?;
     cell.fit(&models)?;
     cell.sample()?;
     // Sets that were stopped are shorter than those of other cells.
-    if stop.load(Ordering::Relaxed) {
+    if session.stopped() {
         return Err(ExperimentError::Interrupted);
     }
     let methods = cell.collect()?;
@@ -71,7 +70,7 @@ struct Cell<'a> {
     members: usize,
     seed: u64,
     work: &'a Path,
-    stop: &'a AtomicBool,
+    session: Session<'a>,
     clock: Clock,
     notes: Vec<String>,
 }
@@ -92,7 +91,7 @@ impl Cell<'_> {
             seed: self.seed + 1,
             ..defaults
         };
-        let trained = train_members(&config, self.members, self.stop, &Silent)?;
+        let trained = train_members(&config, self.members, self.session)?;
         self.clock.lap("train");
         self.notes.extend(trained.iter().flat_map(|member| member.notes.clone()));
         Ok(trained.into_iter().map(|member| member.model).collect())
@@ -103,7 +102,7 @@ impl Cell<'_> {
             let laplace = LaplaceConfig { prior: PriorChoice::Keep, subset, ..LaplaceConfig::default() };
             let data = self.parts.train.clone();
             let config = FitConfig { data, laplace, memory: None, keep_data: true, other_data: false };
-            Ok(fit(model.clone(), &config, self.stop, &Silent)?.posterior)
+            Ok(fit(model.clone(), &config, self.session)?.posterior)
         };
         let write = |name: &str, posteriors: &[SavedPosterior]| -> Result<()> {
             let output = OutputDirectory::claim(&self.work.join(name), Existing::Replace, &[])?;
@@ -132,16 +131,16 @@ impl Cell<'_> {
         let by_default = RunConfig::Posterior(config.clone());
         let geodesics = PosteriorConfig { polish: None, ..config.clone() };
         let run = named(GEODESICS, RunConfig::Posterior(geodesics));
-        let taken = sample(&self.first(), &run, self.stop, &Silent)?.taken;
+        let taken = sample(&self.first(), &run, self.session)?.taken;
         self.clock.lap("geodesics");
         // At the strength that was found: it is searched once. The default finds the same and pays for it too.
         let strength = taken.diagnosis.summary.strength.map_or(config.strength, Strength::Fixed);
         let run = named(ALONE, RunConfig::Posterior(PosteriorConfig { strength, ..config }));
-        let taken = sample(&self.first(), &run, self.stop, &Silent)?.taken;
+        let taken = sample(&self.first(), &run, self.session)?.taken;
         self.clock.lap("riem-la");
         if self.members > 1 {
             let together = self.work.join("posterior");
-            sample_members(&together, &named(SHARED, by_default), self.stop, &Silent)?;
+            sample_members(&together, &named(SHARED, by_default), self.session)?;
             self.clock.lap("shared");
             self.swag(&together, named)?;
             self.clock.lap("swag");
@@ -155,7 +154,7 @@ impl Cell<'_> {
         for learning_rate in SWAG_RATES {
             let swag = Swag { learning_rate, ..Swag::default() };
             let run = named(MethodName::Swag.name(), Reference::Swag(swag).into());
-            match sample_members(together, &run, self.stop, &Silent) {
+            match sample_members(together, &run, self.session) {
                 Err(error) if diverged(&error) => self.notes.push(format!("swag: {error}")),
                 taken => return taken.map(drop).map_err(ExperimentError::from),
             }
@@ -177,7 +176,7 @@ impl Cell<'_> {
             wanted: Wanted::default(),
             weighting: Weighting::Equal,
         };
-        Ok(evaluate(posterior, &config, &Silent)?)
+        Ok(evaluate(posterior, &config, self.session.watch)?)
     }
 
     /// The methods of one network, then those of all members, each with the seconds it takes.
@@ -294,7 +293,7 @@ mod tests {
         let data = two_moons(20, 0.2, 1).expect("data");
         let loss = NetworkLoss::new(network, data, Likelihood::Categorical, prior).expect("a loss");
         let of = |settings: Swag, stop: bool| {
-            let stop = AtomicBool::new(stop);
+            let stop = std::sync::atomic::AtomicBool::new(stop);
             let control = riemla::Control::default().stopping(&stop);
             WorkflowError::from(swag(&loss, &theta, 1, &settings, control).expect_err("fails"))
         };

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bench::{Bench, Verdict};
 use super::cell::{Drawn, Wanted};
@@ -18,7 +17,7 @@ use super::truth::{Against, Plane};
 use super::{Experiment, ExperimentError, MethodName, PriorName, Problem, Result, Setting};
 use crate::datasets::{DataDirs, Loaded, load};
 use riemla_files::Shard;
-use riemla_workflow::watch::Watch;
+use riemla_workflow::watch::Session;
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -49,19 +48,18 @@ pub struct Outcome {
 }
 
 /// Runs all that is not done yet. The output directory must be there.
-pub fn run(request: &Request, stop: &AtomicBool, watch: &dyn Watch) -> Result<Outcome> {
+pub fn run(request: &Request, session: Session<'_>) -> Result<Outcome> {
     let records = match request.shard {
         None => Records::merge(&request.out)?,
         shard => Records::of_shard(&request.out, shard)?,
     };
-    let mut run =
-        Run { request, own: request.own_cells(), stop, watch, records, outcome: Outcome::default() };
+    let mut run = Run { request, own: request.own_cells(), session, records, outcome: Outcome::default() };
     for experiment in &request.experiments {
         let file = request.out.join("experiments").join(format!("{}.toml", experiment.name));
         write_text(&file, &experiment.to_toml())?;
         run.experiment(experiment)?;
     }
-    run.outcome.interrupted = stop.load(Ordering::Relaxed);
+    run.outcome.interrupted = session.stopped();
     Ok(run.outcome)
 }
 
@@ -69,15 +67,14 @@ struct Run<'a> {
     request: &'a Request,
     /// The cells of this process; none if they all are.
     own: Option<BTreeSet<CellKey>>,
-    stop: &'a AtomicBool,
-    watch: &'a dyn Watch,
+    session: Session<'a>,
     records: Records,
     outcome: Outcome,
 }
 
 impl Run<'_> {
     fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.session.stopped()
     }
 
     fn experiment(&mut self, experiment: &Experiment) -> Result<()> {
@@ -89,7 +86,7 @@ impl Run<'_> {
         let steps = |subject: &Subject<'_>| {
             (0..experiment.seeds).map(|seed| self.steps(experiment, subject, seed)).sum::<u64>()
         };
-        self.watch.begin(&experiment.name, subjects.iter().map(steps).sum());
+        self.session.watch.begin(&experiment.name, subjects.iter().map(steps).sum());
         for subject in &subjects {
             if self.stopped() {
                 return Ok(());
@@ -119,7 +116,7 @@ impl Run<'_> {
             // Nothing can be kept any more.
             Err(error @ ExperimentError::File(riemla_files::Error::Io { .. })) => Err(error),
             Err(error) => {
-                self.watch.note(&format!("{what}: {error}"));
+                self.session.watch.note(&format!("{what}: {error}"));
                 self.outcome.failures.push(format!("{what}: {error}"));
                 Ok(())
             }
@@ -133,7 +130,7 @@ impl Run<'_> {
         };
         let (seeds, done): (Vec<u64>, Vec<u64>) = (0..experiment.seeds).partition(|seed| todo(self, *seed));
         let skipped: u64 = done.iter().map(|seed| self.steps(experiment, subject, *seed)).sum();
-        (0..skipped).for_each(|_| self.watch.step());
+        (0..skipped).for_each(|_| self.session.watch.step());
         if let Subject::Problem(problem) = subject {
             self.finished(experiment, problem, &done)?;
         }
@@ -163,7 +160,7 @@ impl Run<'_> {
         let (loaded, strange) = match self.data(problem) {
             Ok(data) => data,
             Err(error) => {
-                self.watch.note(&format!(
+                self.session.watch.note(&format!(
                     "{}: finished results are not compared with the data: {error}",
                     problem.name
                 ));
@@ -204,7 +201,7 @@ impl Run<'_> {
             let cells = self.cells(experiment, &subject, seed);
             let priors = self.request.priors_of(experiment).into_iter();
             for prior in priors.filter(|prior| cells.iter().any(|key| key.prior == *prior)) {
-                let fit = fit::fit(&self.request.out, problem, &rows, (seed, prior), self.stop, self.watch)?;
+                let fit = fit::fit(&self.request.out, problem, &rows, (seed, prior), self.session)?;
                 let fitted = Fitted::new(&ready, &rows, &fit, prior)?;
                 match &experiment.truth {
                     None => self.cells_of(experiment, &subject, &fitted, (seed, prior))?,
@@ -265,7 +262,7 @@ impl Run<'_> {
             let same = |record: &RunRecord| record.made_from == *bench.made_from();
             if self.is_done(experiment, subject, &key) && self.records.get(&key).is_some_and(same) {
                 if key.method.is_riemannian() {
-                    (0..experiment.samples).for_each(|_| self.watch.step());
+                    (0..experiment.samples).for_each(|_| self.session.watch.step());
                 }
                 continue;
             }
@@ -291,9 +288,10 @@ impl Run<'_> {
         let samples = requested(experiment, key.method);
         let set = set_directory(&self.request.out, &key);
         let quiet = riemla_workflow::watch::Silent;
-        let watch = if key.method.is_riemannian() { self.watch } else { &quiet };
+        let watch = if key.method.is_riemannian() { self.session.watch } else { &quiet };
         let origin = &bench.made_from().draws;
-        let wanted = Wanted { set: &set, seed: key.seed, samples, origin, stop: self.stop, watch };
+        let wanted =
+            Wanted { set: &set, seed: key.seed, samples, origin, session: self.session.watched_by(watch) };
         let mut drawn = bench.draws(&key, &wanted)?;
         // Draws that were there before were timed then.
         let before = self.records.get(&key).and_then(|record| record.draws.seconds_per_sample);
@@ -309,7 +307,7 @@ impl Run<'_> {
             }
         };
         let summary = DrawSummary::new(&drawn, verdict.virial_ratio.filter(|ratio| ratio.is_finite()));
-        self.watch.note(&line(&key, &drawn, &summary, &verdict));
+        self.session.watch.note(&line(&key, &drawn, &summary, &verdict));
         let failed = if drawn.unfit.is_some() { samples } else { drawn.failed.len() as u64 };
         self.records.put(RunRecord {
             riemla_version: env!("CARGO_PKG_VERSION").into(),

@@ -1,9 +1,7 @@
 //! From a model and its data to a posterior.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig};
 use riemla::data::Dataset;
 use riemla::nn::Network;
@@ -14,7 +12,7 @@ use riemla_files::{Digest, FittedTo, Model, SavedPosterior, TrainingData};
 use super::error::{Result, WorkflowError};
 use super::input::DataFiles;
 use super::memory::check_fit;
-use crate::watch::Watch;
+use crate::watch::Session;
 
 /// What is asked of a fit.
 #[derive(Debug, Clone)]
@@ -45,19 +43,19 @@ pub struct Fitted {
 /// Fits a Laplace approximation at the weights of a model.
 ///
 /// Rows that training held out are held out again; other data are refused unless asked for.
-pub fn fit(mut model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<Fitted> {
+pub fn fit(mut model: Model, config: &FitConfig, session: Session<'_>) -> Result<Fitted> {
     let network = Arc::new(Network::new(&model.network)?);
     let laplace = &config.laplace;
     let needed = check_fit(&network, laplace.structure, &laplace.subset, config.memory)?;
-    watch.note(&format!("memory: about {}", super::memory::in_words(needed)));
-    watch.begin("reading the data", 0);
+    session.watch.note(&format!("memory: about {}", super::memory::in_words(needed)));
+    session.watch.begin("reading the data", 0);
     let mut notes = Vec::new();
     let data = data_for_fit(&model, config, &mut notes)?;
     // So that later commands read them as well.
     if let (Some(encoding), Some(weights)) = (&mut model.encoding, &config.data.weights) {
         encoding.weights = Some(weights.clone());
     }
-    let mut fitted = fit_on(model, data, laplace, config.memory, stop, watch)?;
+    let mut fitted = fit_on(model, data, laplace, config.memory, session)?;
     fitted.warnings.splice(0..0, notes);
     if !config.keep_data {
         fitted.posterior.data = None;
@@ -71,15 +69,14 @@ pub fn fit_on(
     data: TrainingData,
     config: &LaplaceConfig,
     memory: Option<u64>,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
+    session: Session<'_>,
 ) -> Result<Fitted> {
     let network = Arc::new(Network::new(&model.network)?);
     check_fit(&network, config.structure, &config.subset, memory)?;
-    watch.begin("Laplace approximation", 0);
+    session.watch.begin("Laplace approximation", 0);
     let prior = Prior::new(&model.prior_precision, &network)?;
     let loss = NetworkLoss::new(network, data.train.clone(), model.likelihood, prior)?;
-    let laplace = match Laplace::fit(&loss, &model.theta, config, Control::default().stopping(stop)) {
+    let laplace = match Laplace::fit(&loss, &model.theta, config, session.control()) {
         Err(riemla::Error::Stopped { .. }) => return Err(WorkflowError::Interrupted),
         fitted => fitted?,
     };

@@ -6,7 +6,7 @@ use riemla::Control;
 use riemla::posterior::{Draw, Misplaced, VIRIAL_SLACK};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{Reference, Swag, swag};
-use riemla_files::{RunConfig, SavedPosterior, TrainingData};
+use riemla_files::{RunConfig, RunInfo, SavedPosterior, TrainingData};
 
 use super::problem::Problem;
 use super::{Finished, Keeper, Sampler};
@@ -14,7 +14,7 @@ use crate::watch::steps;
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::draw_table::DrawTable;
 use crate::workflow::error::{Result, WorkflowError};
-use crate::workflow::sample::SampleConfig;
+use crate::workflow::sample_config::SampleConfig;
 
 /// A descent to be made.
 pub(super) struct Sampling {
@@ -25,15 +25,14 @@ pub(super) struct Sampling {
 struct Drawn(Problem);
 
 impl Sampling {
-    /// Checks data and settings. At most half of the rows go into a batch: with all of them the descent
-    /// would have no noise.
+    /// Checks data and settings.
     pub(super) fn new(
         posterior: (SavedPosterior, TrainingData),
-        mut settings: Swag,
+        settings: Swag,
         config: &SampleConfig,
     ) -> Result<Self> {
         let problem = Problem::new(posterior, config)?;
-        settings.batch_size = settings.batch_size.min((problem.loss.data().len() / 2).max(1));
+        let settings = settings.for_rows(problem.loss.data().len());
         settings.check()?;
         Ok(Self { problem, settings })
     }
@@ -54,32 +53,32 @@ impl Sampler for Sampling {
         if missing.is_empty() {
             return Ok(Box::new(Drawn(problem)));
         }
-        keeper.watch.begin("gradient descent", settings.epochs as u64);
-        let watch = steps(keeper.watch);
-        let control = Control::default().stopping(keeper.halt).observing(&watch);
+        keeper.session.watch.begin("gradient descent", settings.epochs as u64);
+        let watch = steps(keeper.session.watch);
+        let control = Control::default().stopping(keeper.session.stop).observing(&watch);
         let theta = problem.laplace.gaussian.theta();
         let found = swag(&problem.loss, theta, problem.seed, &settings, control);
         let (moments, _) = match found {
             Err(riemla::Error::Stopped { .. }) => return Err(WorkflowError::Interrupted),
             found => found?,
         };
-        keeper.watch.begin("drawing from swag", missing.len() as u64);
+        keeper.session.watch.begin("drawing from swag", missing.len() as u64);
         for index in missing {
             if keeper.halted() {
                 break;
             }
             let mut rng = stream(problem.seed, Purpose::Draw, index);
             keeper.keep_weights(index, moments.draw(settings.scale, &mut rng));
-            keeper.watch.step();
+            keeper.session.watch.step();
         }
         Ok(Box::new(Drawn(problem)))
     }
 }
 
 impl Finished for Drawn {
-    fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
-        let looks = self.0.looks(draws);
-        let summary = self.0.summary(draws, &looks, self.0.weights());
+    fn diagnose(&self, _: Option<(&Path, &RunInfo)>, draws: &[Draw]) -> Result<Diagnosis> {
+        let looks = self.0.looks(draws)?;
+        let summary = self.0.summary(draws, &looks);
         let mut table = DrawTable::new(draws.iter().map(|draw| draw.index));
         table.numbers("loss", looks.iter().map(|look| Some(look.loss)));
         let far = |ratio: &f64| (ratio - 1.0).abs() > VIRIAL_SLACK;
