@@ -140,7 +140,7 @@ impl Run<'_> {
             (Subject::Density(density), Some(plan)) => seeds.into_iter().try_for_each(|seed| {
                 let (plane, chains) = (Plane::new(*density)?, self.chains(experiment, subject, seed));
                 let bench = Against::new(&plane, plan, seed, chains);
-                self.cells_of(experiment, subject, &bench, (seed, PriorName::Given))
+                self.cells_of(experiment, subject, &bench, seed, PriorName::Given)
             }),
             (Subject::Density(_), None) => Ok(()),
         }
@@ -201,14 +201,14 @@ impl Run<'_> {
             let cells = self.cells(experiment, &subject, seed);
             let priors = self.request.priors_of(experiment).into_iter();
             for prior in priors.filter(|prior| cells.iter().any(|key| key.prior == *prior)) {
-                let fit = fit::fit(&self.request.out, problem, &rows, (seed, prior), self.session)?;
+                let fit = fit::fit(&self.request.out, problem, &rows, seed, prior, self.session)?;
                 let fitted = Fitted::new(&ready, &rows, &fit, prior)?;
                 match &experiment.truth {
-                    None => self.cells_of(experiment, &subject, &fitted, (seed, prior))?,
+                    None => self.cells_of(experiment, &subject, &fitted, seed, prior)?,
                     Some(plan) => {
                         let bench =
                             Against::new(&fitted, plan, seed, self.chains(experiment, &subject, seed));
-                        self.cells_of(experiment, &subject, &bench, (seed, prior))?;
+                        self.cells_of(experiment, &subject, &bench, seed, prior)?;
                     }
                 }
             }
@@ -218,7 +218,7 @@ impl Run<'_> {
 
     /// Where the chains of a target are.
     fn chains(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> PathBuf {
-        let key = subject.key(experiment, (seed, PriorName::Given), (Setting::ANY, MethodName::Nuts));
+        let key = subject.key(experiment, seed, PriorName::Given, Setting::ANY, MethodName::Nuts);
         set_directory(&self.request.out, &key)
     }
 
@@ -252,7 +252,8 @@ impl Run<'_> {
         experiment: &Experiment,
         subject: &Subject<'_>,
         bench: &dyn Bench,
-        (seed, prior): (u64, PriorName),
+        seed: u64,
+        prior: PriorName,
     ) -> Result<()> {
         let keys = self.cells(experiment, subject, seed).into_iter().filter(|key| key.prior == prior);
         for key in keys.collect::<Vec<_>>() {

@@ -82,7 +82,8 @@ pub fn fit(
     out: &Path,
     problem: &Problem,
     rows: &Rows,
-    (seed, prior): (u64, PriorName),
+    seed: u64,
+    prior: PriorName,
     session: Session<'_>,
 ) -> Result<Fit> {
     let directory = directory(out, problem, seed, prior);
@@ -137,11 +138,13 @@ pub fn fit(
 /// The same with its rows and approximation, of a problem whose data are in `data`.
 pub fn trained(
     problem: &Problem,
-    (seed, prior): (u64, PriorName),
-    (out, data): (&Path, &DataDirs),
+    seed: u64,
+    prior: PriorName,
+    out: &Path,
+    data: &DataDirs,
 ) -> Result<(Rows, Fit, Laplace)> {
     let rows = rows(problem, &data_of(problem, data)?, seed)?;
-    let fit = fit(out, problem, &rows, (seed, prior), Session::silent())?;
+    let fit = fit(out, problem, &rows, seed, prior, Session::silent())?;
     let laplace = fit.laplace(problem, &rows, prior)?;
     Ok((rows, fit, laplace))
 }
@@ -167,7 +170,7 @@ fn train_new(problem: &Problem, rows: &Rows, seed: u64, session: Session<'_>) ->
         )));
     }
     let method = format!("{:?}", problem.training.optimizer).to_lowercase();
-    Ok(recorded(loss, theta, rows, (seed, method), &report))
+    Ok(recorded(loss, theta, rows, seed, method, &report))
 }
 
 /// Weights, prior and noise of the largest evidence, as `riemla train` finds them.
@@ -177,7 +180,7 @@ fn search_new(problem: &Problem, rows: &Rows, seed: u64, session: Session<'_>) -
     if found.stopped {
         return Err(ExperimentError::Interrupted);
     }
-    Ok(recorded(found.loss, found.theta, rows, (seed, "search".into()), &found.report))
+    Ok(recorded(found.loss, found.theta, rows, seed, "search".into(), &found.report))
 }
 
 /// Most iterations of a descent, and the share of √δ at which it ends: the loss is then at most half its square
@@ -208,7 +211,7 @@ fn alternate_new(problem: &Problem, rows: &Rows, seed: u64, session: Session<'_>
             problem.name
         ));
         if round == ROUNDS {
-            return Ok(recorded(loss, theta, rows, (seed, "alternated".into()), &report));
+            return Ok(recorded(loss, theta, rows, seed, "alternated".into(), &report));
         }
         let laplace = Laplace::fit(&loss, &theta, &config, Control::default())?;
         loss = loss.with(laplace.likelihood, laplace.prior)?;
@@ -220,7 +223,8 @@ fn recorded(
     loss: NetworkLoss,
     theta: Vec<f64>,
     rows: &Rows,
-    (seed, method): (u64, String),
+    seed: u64,
+    method: String,
     report: &TrainReport,
 ) -> Fit {
     // Of the sum over all data, whatever the optimiser looked at.

@@ -35,7 +35,7 @@ pub fn sample(directory: &Path, config: &SampleConfig, session: Session<'_>) -> 
     let set = directory.join(SAMPLES_DIRECTORY).join(config.set_name());
     let data = data_of(&saved, config.data.as_ref())?;
     let origin = saved.origin();
-    let taken = take(sampler((saved, data), config)?, Some((&set, origin)), config, session)?;
+    let taken = take(sampler(saved, data, config)?, Some((&set, origin)), config, session)?;
     Ok(Sampled { directory: set, taken })
 }
 
@@ -47,7 +47,7 @@ pub fn sample_in_memory(
 ) -> Result<Taken> {
     let config = &config.for_model(saved);
     let data = data_of(saved, config.data.as_ref())?;
-    take(sampler((saved.clone(), data), config)?, None, config, session)
+    take(sampler(saved.clone(), data, config)?, None, config, session)
 }
 
 /// Draws from the posterior of any model around a Gaussian, or by NUTS that starts there; in memory, or in a directory

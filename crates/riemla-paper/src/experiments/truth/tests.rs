@@ -106,7 +106,7 @@ fn chains_converge_on_a_logistic_regression_and_say_when_they_are_too_short() {
     let experiment = builtin("truth").expect("built in");
     let problem = &experiment.problems[0];
     let rows = rows(problem, &data_of(problem, &DataDirs::new(None)).expect("data"), 3).expect("rows");
-    let fit = fit::fit(out.path(), problem, &rows, (3, PriorName::Given), Session::silent()).expect("a fit");
+    let fit = fit::fit(out.path(), problem, &rows, 3, PriorName::Given, Session::silent()).expect("a fit");
     let ready = Ready { experiment: &experiment, problem, strange: Vec::new() };
     let target = Fitted::new(&ready, &rows, &fit, PriorName::Given).expect("an approximation");
     let set = set_directory(out.path(), &key("nuts"));

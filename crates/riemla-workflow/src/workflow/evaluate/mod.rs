@@ -126,7 +126,7 @@ impl Judge<'_> {
         let interval = |kind: &ScoreKind| scorer.interval(kind, &prediction, targets, &config.bootstrap);
         let scores = kinds(self.kind).iter().map(interval).collect::<riemla::Result<_>>()?;
         let pair = |map: &MethodResult| {
-            scorer.difference(proper(self.kind), (&prediction, &map.prediction), targets, &config.bootstrap)
+            scorer.difference(proper(self.kind), &prediction, &map.prediction, targets, &config.bootstrap)
         };
         let gain = map.map(pair).transpose()?;
         let mut ood = Vec::new();

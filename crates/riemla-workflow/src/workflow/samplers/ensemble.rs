@@ -33,11 +33,12 @@ struct Drawn {
 impl Sampling {
     /// Checks the data.
     pub(super) fn new(
-        posterior: (SavedPosterior, TrainingData),
+        saved: SavedPosterior,
+        data: TrainingData,
         settings: Ensemble,
         config: &SampleConfig,
     ) -> Result<Self> {
-        Ok(Self { problem: Problem::new(posterior, config)?, settings })
+        Ok(Self { problem: Problem::new(saved, data, config)?, settings })
     }
 }
 

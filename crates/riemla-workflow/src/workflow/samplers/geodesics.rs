@@ -44,7 +44,8 @@ struct Drawn {
 impl Geodesics {
     /// Checks data and settings.
     pub(super) fn new(
-        (saved, data): (SavedPosterior, TrainingData),
+        saved: SavedPosterior,
+        data: TrainingData,
         settings: &PosteriorConfig,
         config: &SampleConfig,
     ) -> Result<Self> {
@@ -81,7 +82,7 @@ impl Geodesics {
         let place = place.as_ref().map(|(file, run)| (file.as_path(), run));
         if let (Some(shard), Some((file, _))) = (keeper.shard.filter(|shard| !shard.is_first()), place) {
             let rule = self.settings.method.is_riemannian() && self.settings.strength.fixed().is_none();
-            wait_for(rule, "strength of the metric", "--strength", (shard, file), keeper)?;
+            wait_for(rule, "strength of the metric", "--strength", shard, file, keeper)?;
         }
         let control = SettleControl { session: keeper.session, draws: keeper.missing().len() as u64 };
         let settled = match (settle(self.posterior, self.seed, place, control), place) {
@@ -130,7 +131,7 @@ fn settled_polish(
     let place = keeper.place().map(|(set, run)| (set.join(POLISH_FILE), run));
     let place = place.as_ref().map(|(file, run)| (file.as_path(), run));
     if let (Some(shard), Some((file, _))) = (keeper.shard.filter(|shard| !shard.is_first()), place) {
-        wait_for(true, "step size of the polish", "--polish", (shard, file), keeper)?;
+        wait_for(true, "step size of the polish", "--polish", shard, file, keeper)?;
     }
     let control = SettleControl { session: keeper.session, draws: 0 };
     let settled = match settle_polish(posterior, seed, place, control) {
@@ -151,7 +152,8 @@ fn wait_for(
     needed: bool,
     what: &str,
     option: &str,
-    (shard, file): (Shard, &Path),
+    shard: Shard,
+    file: &Path,
     keeper: &Keeper<'_>,
 ) -> Result<()> {
     if !needed || file.is_file() {

@@ -77,18 +77,19 @@ pub(crate) trait Finished: Send {
 
 /// The sampler of a method, for a posterior with its data.
 pub(crate) fn sampler(
-    posterior: (SavedPosterior, TrainingData),
+    saved: SavedPosterior,
+    data: TrainingData,
     config: &SampleConfig,
 ) -> Result<Box<dyn Sampler>> {
     Ok(match &config.run {
-        RunConfig::Posterior(settings) => Box::new(Geodesics::new(posterior, settings, config)?),
+        RunConfig::Posterior(settings) => Box::new(Geodesics::new(saved, data, settings, config)?),
         RunConfig::Reference(reference) => {
             check_here(reference, config)?;
             match reference {
-                Reference::Nuts(settings) => Box::new(Chains::of_network(posterior, *settings, config)?),
-                Reference::Swag(settings) => Box::new(swag::Sampling::new(posterior, *settings, config)?),
+                Reference::Nuts(settings) => Box::new(Chains::of_network(saved, data, *settings, config)?),
+                Reference::Swag(settings) => Box::new(swag::Sampling::new(saved, data, *settings, config)?),
                 Reference::Ensemble(settings) => {
-                    Box::new(ensemble::Sampling::new(posterior, *settings, config)?)
+                    Box::new(ensemble::Sampling::new(saved, data, *settings, config)?)
                 }
                 Reference::Mclmc(_) => return Err(only_compared()),
             }

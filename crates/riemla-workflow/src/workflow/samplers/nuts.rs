@@ -134,11 +134,12 @@ impl Sampling {
 
     /// Of a network; predictions for some of its training rows are looked at.
     pub(super) fn of_network(
-        posterior: (SavedPosterior, TrainingData),
+        saved: SavedPosterior,
+        data: TrainingData,
         settings: Nuts,
         config: &SampleConfig,
     ) -> Result<Self> {
-        let Problem { loss, laplace, .. } = Problem::new(posterior, config)?;
+        let Problem { loss, laplace, .. } = Problem::new(saved, data, config)?;
         let data = loss.data();
         let step = data.len().div_ceil(ROWS).max(1);
         let inputs = data.inputs().chunks(data.features()).step_by(step).flatten().copied().collect();

@@ -25,7 +25,7 @@ pub(super) struct Look {
 
 impl Problem {
     /// The loss under prior and noise of the fit.
-    pub(super) fn new((saved, data): (SavedPosterior, TrainingData), config: &SampleConfig) -> Result<Self> {
+    pub(super) fn new(saved: SavedPosterior, data: TrainingData, config: &SampleConfig) -> Result<Self> {
         let TrainingData { train, .. } = data;
         let loss = loss_of(&saved, &train)?;
         Ok(Self { loss, laplace: saved.laplace, seed: config.seed })

@@ -27,11 +27,12 @@ struct Drawn(Problem);
 impl Sampling {
     /// Checks data and settings.
     pub(super) fn new(
-        posterior: (SavedPosterior, TrainingData),
+        saved: SavedPosterior,
+        data: TrainingData,
         settings: Swag,
         config: &SampleConfig,
     ) -> Result<Self> {
-        let problem = Problem::new(posterior, config)?;
+        let problem = Problem::new(saved, data, config)?;
         let settings = settings.for_rows(problem.loss.data().len());
         settings.check()?;
         Ok(Self { problem, settings })
