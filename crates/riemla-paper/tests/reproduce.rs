@@ -184,7 +184,7 @@ fn weights_that_changed_after_the_last_cell_are_reported() {
     let run = |more: &[&str]| {
         let mut command =
             riemla(&["reproduce", "pinwheel", "--quick", "--prior", "optimized", "--samples", "2"]);
-        command.args(["--preset", "a=0.5", "--quiet", "--out"]).arg(&out).args(more);
+        command.args(["--preset", "paper", "--quiet", "--out"]).arg(&out).args(more);
         output(command)
     };
     assert_eq!(run(&[]).status.code(), Some(0));

@@ -297,9 +297,10 @@ mod tests {
             let control = riemla::Control::default().stopping(&stop);
             WorkflowError::from(swag(&loss, &theta, 1, &settings, control).expect_err("fails"))
         };
-        assert!(diverged(&of(Swag { learning_rate: 1e9, ..Swag::default() }, false)));
-        assert!(!diverged(&of(Swag { rank: 1, ..Swag::default() }, false)));
-        assert!(!diverged(&of(Swag::default(), true)));
+        let usual = Swag::default().for_rows(20);
+        assert!(diverged(&of(Swag { learning_rate: 1e9, ..usual }, false)));
+        assert!(!diverged(&of(Swag { rank: 1, ..usual }, false)));
+        assert!(!diverged(&of(usual, true)));
         assert!(!diverged(&WorkflowError::Interrupted));
     }
 }
