@@ -71,9 +71,10 @@ for k in range(10):
     print(f"clinic {k}: {recovered[k]:2} of {patients[k]}, {ends}")
 
 # %% Left: intervals of all clinics. Right: the two parameters of the smallest clinic that depend on each other most
+RIEM_LA = "#0067a8"  # as in the reports of riemla
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), constrained_layout=True, width_ratios=(1.3, 1))
 place = np.arange(10)
-left.vlines(place - 0.12, low, high, color="#3182bd", lw=4, label="90 % of the draws (riem-la)")
+left.vlines(place - 0.12, low, high, color=RIEM_LA, lw=4, label="90 % of the draws (riem-la)")
 left.vlines(place + 0.12, *exact, color="0.6", lw=4, label="exact")
 left.scatter(place, recovered / patients, color="k", s=22, zorder=3, label="recovered / patients")
 left.axhline(1 / (1 + np.exp(-draws["mean"].mean())), color="#d95f02", ls="--", lw=1, label="mean of the population")
@@ -82,7 +83,7 @@ left.set(xlabel="clinic: recovered/patients", ylabel="probability of recovery", 
 left.legend(fontsize=8, loc="upper left", ncols=2)
 ordered = np.sort(joint[0].ravel() / joint[0].sum())[::-1]
 levels = [ordered[np.searchsorted(ordered.cumsum(), mass)] * joint[0].sum() for mass in (0.95, 0.5)]
-right.scatter(odds[:, 0], draws["log_spread"], s=8, alpha=0.6, color="#3182bd", linewidth=0)
+right.scatter(odds[:, 0], draws["log_spread"], s=8, alpha=0.6, color=RIEM_LA, linewidth=0)
 right.contour(grid, log_spread, joint[0], levels=levels, colors="k", linewidths=1)
 right.set(title="draws, and exact 50 and 95 % regions", xlim=(-7, 1.5), ylim=(-1.2, 1.8))
 right.set(xlabel="log-odds of the first clinic", ylabel="log spread")

@@ -54,13 +54,14 @@ for method, found in draws.items():
 
 # %% Predictions are JAX's own
 grid = np.linspace(-4, 4, 200)[:, None]
+colours = {"la": "#c77700", "riem-la": "#0067a8"}  # as in the reports of riemla
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, constrained_layout=True)
 for place, (method, found) in zip(axes, draws.items()):
     values = np.asarray(jax.vmap(outputs, (0, None))(jnp.asarray(found.theta), grid))[:, :, 0]
     low, high = np.quantile(values, [0.025, 0.975], axis=0)
-    place.fill_between(grid[:, 0], low, high, color="#c6dbef", label="95 % of the functions")
-    place.plot(grid, values[:8].T, color="#3182bd", lw=0.6)
-    place.plot(grid, np.median(values, axis=0), color="#08306b", label="median")
+    place.fill_between(grid[:, 0], low, high, color=colours[method], alpha=0.2, lw=0, label="95 % of the functions")
+    place.plot(grid, values[:8].T, color=colours[method], lw=0.6)
+    place.plot(grid, np.median(values, axis=0), color=colours[method], lw=2, label="median")
     place.plot(grid, np.sin(2 * grid), "k:", lw=1, label="truth")
     place.scatter(x, y, s=8, c="k", zorder=3)
     place.set(title=f"{method}, {len(found)} draws", xlabel="x", ylim=(-4, 4), xlim=(-4, 4))

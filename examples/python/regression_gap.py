@@ -33,15 +33,16 @@ la = riemla.Laplace(
 # linearising the network repairs that; geodesics stay in the region without it
 grid = np.linspace(-3, 3, 200)[:, None]
 titles = {"la": "la: Gaussian of the weights", "lin-la": "lin-la: linearised network", "riem-la": "riem-la: geodesics"}
+colours = {"la": "#c77700", "lin-la": "#b04a8b", "riem-la": "#0067a8"}  # as in the reports of riemla
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), sharey=True, constrained_layout=True)
 for place, (method, title) in zip(axes, titles.items()):
     draws = la.sample(100, method=method, seed=1)
     prediction = la.predict(grid, draws=draws)
     low, high = prediction.interval(0.95)
-    place.fill_between(grid[:, 0], low[:, 0], high[:, 0], color="#c6dbef", label="95 % interval")
-    place.plot(grid, la.predictive_samples(grid, draws=draws)[:8, :, 0].T, color="#3182bd", lw=0.5)
-    place.plot(grid, prediction.mean, color="#08306b", label="mean")
-    place.plot(grid, np.sin(2.5 * grid), ls="--", color="#d95f02", lw=1.2, label="truth")
+    place.fill_between(grid[:, 0], low[:, 0], high[:, 0], color=colours[method], alpha=0.2, lw=0, label="95 % interval")
+    place.plot(grid, la.predictive_samples(grid, draws=draws)[:8, :, 0].T, color=colours[method], lw=0.5)
+    place.plot(grid, prediction.mean, color=colours[method], lw=2, label="mean")
+    place.plot(grid, np.sin(2.5 * grid), ls="--", color="k", lw=1.2, label="truth")
     place.scatter(x, y, s=8, c="k", zorder=3)
     place.set(title=title, xlabel="x", xlim=(-3, 3), ylim=(-4, 4))
     middle = la.predict([[0.0]], draws=draws).epistemic[0, 0] ** 0.5

@@ -351,7 +351,7 @@ class Laplace:
             follows these shares by three quarters (one half if not given); the rest of the probability is the same for
             all rows.
         polish : int or "auto", optional
-            Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients on all
+            Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about this many gradients on all
             rows, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
             pilot chains no longer changes. ``draws.summary["polish"]`` and ``draws.warnings`` say whether that was enough.
             None is 100 for riem-la (0 in batches and for other methods), 0 is geodesics alone.

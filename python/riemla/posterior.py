@@ -12,7 +12,7 @@ from . import _core
 from ._arrays import Floats, floats
 from ._functions import adapt
 from ._progress import Watcher, watcher
-from ._sampling import Sampling
+from ._sampling import MAX_WEIGHTS, Sampling
 from ._settings import run_config, whole
 from ._tasks import pack
 from .draws import Draws, Shapes
@@ -20,7 +20,7 @@ from .precision import parts_of
 
 __all__ = ["Posterior", "from_function"]
 
-_METHODS = ("riem-la", "la", "map")
+_METHODS = ("riem-la", "la", "map", "nuts")
 
 
 class Posterior:
@@ -88,8 +88,10 @@ class Posterior:
         store: str | os.PathLike[str] | None = None,
         executor: Any = None,
         threads_per_worker: int = 1,
+        max_weights: int = MAX_WEIGHTS,
         n_threads: int | None = None,
         progress: bool | Watcher | None = None,
+        **options: Any,
     ) -> Draws:
         """Draw from the posterior.
 
@@ -97,8 +99,9 @@ class Posterior:
         ----------
         n_samples : int
             Number of draws.
-        method : {"riem-la", "la", "map"}
-            ``riem-la`` follows geodesics of the loss, ``la`` draws from the Gaussian.
+        method : {"riem-la", "la", "map", "nuts"}
+            ``riem-la`` follows geodesics of the loss, ``la`` draws from the Gaussian. ``nuts`` runs Markov chains to compare
+            with; they need about 1000 draws.
         seed : int
             The same seed gives the same draws, on any number of threads.
         metric : {"preconditioned", "loss"}, optional
@@ -108,7 +111,7 @@ class Posterior:
         tolerance, max_steps : optional
             Of the integrator of geodesics; 1e-5 and 100000.
         polish : int or "auto", optional
-            Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about so many gradients of the
+            Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about this many gradients of the
             function, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
             pilot chains no longer changes. ``draws.summary["polish"]`` and ``draws.warnings`` say whether that was enough.
             None is 100 for riem-la (0 in batches and for other methods), 0 is geodesics alone.
@@ -123,10 +126,14 @@ class Posterior:
             cloudpickle is installed by that.
         threads_per_worker : int
             Draws that a worker takes at a time; libraries with threads of their own (torch, BLAS) are given as many.
+        max_weights : int
+            Of nuts: refuse more parameters than this.
         n_threads : int, optional
             As when the posterior was made if left out: all cores, for :func:`from_laplace` one.
         progress : bool, optional
             Bars of tqdm: where somebody is watching if left out.
+        **options
+            Settings of nuts (``chains``, ``warmup``).
 
         Returns
         -------
@@ -146,6 +153,7 @@ class Posterior:
             max_steps=max_steps,
             polish=polish,
             methods=_METHODS,
+            **options,
         )
         found = self._sampling(
             self._core,
@@ -158,6 +166,7 @@ class Posterior:
             threads_per_worker=threads_per_worker,
             seconds=seconds,
             store=store,
+            max_weights=max_weights,
             progress=progress,
         )
         self._draws = Draws(found, self._parameters, base=self._base)

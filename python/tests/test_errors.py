@@ -182,7 +182,7 @@ def test_arrays_of_all_kinds_are_taken(array):
         ({"seed": "x"}, TypeError, "seed must be a whole number"),
         ({"seed": 2**64}, ValueError, "seed is 18446744073709551616"),
         ({"method": "magic"}, ValueError, "method is 'magic', but must be one of 'riem-la', 'la', 'map'"),
-        ({"method": "nuts"}, ValueError, "method is 'nuts', but must be one of"),
+        ({"method": "swag"}, ValueError, "method is 'swag', but must be one of"),
         ({"metric": "round"}, ValueError, "metric is 'round', but must be one of 'auto', 'preconditioned', 'loss', 'fisher'"),
         ({"metric": "fisher"}, ValueError, "this model has no Fisher metric"),
         ({"metric": "loss", "method": "la"}, ValueError, "metric is a setting of geodesics, not of la"),
@@ -374,8 +374,8 @@ def test_nonsense_behind_the_python_side():
         function.sample(riem_la)
     with pytest.raises(ValueError, match="settings of the method"):
         function.sample(Request("{", 5, 1, None))
-    with pytest.raises(ValueError, match="nuts needs a network"):
-        function.sample(Request(_core.run_config("nuts", None), 5, 1, None))
+    with pytest.raises(ValueError, match="swag trains a network again"):
+        function.sample(Request(_core.run_config("swag", None), 5, 1, None))
     with pytest.raises(ValueError, match="settings of the posterior"):
         function.drawer("{")
     garbled = lambda config, indices: iter([([b"no draw"], [])])  # noqa: E731

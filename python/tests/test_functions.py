@@ -78,6 +78,34 @@ def test_geodesics_follow_a_banana_where_a_gaussian_does_not():
     assert flat.summary["virial_ratio"] > 20 and draws.summary["virial_ratio"] == pytest.approx(1.0, abs=0.4)
 
 
+def test_chains_of_a_function_have_its_moments_and_are_kept(tmp_path):
+    posterior = riemla.from_function(gaussian, np.zeros(3), SCALES)
+    draws = posterior.sample(1000, method="nuts", seed=1, chains=2, warmup=300, store=tmp_path)
+    # About as many independent draws: a mean has a standard error of 3 % of a standard deviation, a variance of 4.5 %.
+    assert np.abs(draws.theta.mean(axis=0) * np.sqrt(SCALES)).max() < 0.16
+    assert np.abs(draws.theta.var(axis=0) * SCALES - 1).max() < 0.25
+    assert draws.summary["chains"]["chains"] == 2 and draws.summary["chains"]["predictions"] is None
+    again = posterior.sample(1000, method="nuts", seed=1, chains=2, warmup=300, store=tmp_path)
+    assert (again.theta == draws.theta).all()
+    with pytest.raises(ValueError, match="max-weights"):
+        posterior.sample(10, method="nuts", max_weights=2)
+    with pytest.raises(TypeError, match="no setting 'epochs'"):
+        posterior.sample(10, method="nuts", epochs=3)
+    with pytest.raises(ValueError, match="method is 'swag'"):
+        posterior.sample(10, method="swag")
+    # An exception of the function comes out of the chains too.
+    calls = []
+
+    def breaks(theta):
+        calls.append(1)
+        if len(calls) > 500:
+            raise RuntimeError("no more")
+        return gaussian(theta)
+
+    with pytest.raises(RuntimeError, match="no more"):
+        riemla.from_function(breaks, np.zeros(3), SCALES).sample(1000, method="nuts", chains=2, warmup=300)
+
+
 def test_the_same_seed_gives_the_same_bits_on_any_number_of_threads():
     posterior = riemla.from_function(banana, np.zeros(2))
     one = posterior.sample(20, seed=5, n_threads=1)

@@ -74,7 +74,30 @@ fn draws_of_another_posterior_are_refused_with_what_changed() {
         let message = scratch.fails(&format!("sample q{i} -n 2 --metric preconditioned"));
         parts.iter().for_each(|part| assert!(message.contains(part), "strength: {part}: {message}"));
         assert!(message.contains("calibration.json"), "{message}");
+        // What is said about draws: not about those of another posterior, and not about others of the same one.
+        fs::remove_dir_all(scratch.join(&format!("q{i}/samples"))).expect("removes");
+        scratch.ok(&format!("sample q{i} -m la -n 4"));
+        fs::copy(
+            scratch.join("p/samples/la/summary.json"),
+            scratch.join(&format!("q{i}/samples/la/summary.json")),
+        )
+        .expect("copies");
+        let message = scratch.fails(&format!("evaluate q{i} --data test.csv --resamples 5"));
+        parts.iter().for_each(|part| assert!(message.contains(part), "summary: {part}: {message}"));
+        assert!(message.contains("summary.json"), "{message}");
     }
+    let summary = || {
+        let text = scratch.ok("evaluate p --data test.csv --resamples 5 --json");
+        let found: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let methods = found["methods"].as_array().expect("methods").clone();
+        methods.into_iter().find(|method| method["method"] == "la").expect("la")["draws_summary"].clone()
+    };
+    assert_eq!(summary()["draws"], 4);
+    let kept = fs::read(scratch.join("p/samples/la/summary.json")).expect("reads");
+    scratch.ok("sample p -m la -n 5");
+    assert_eq!(summary()["draws"], 5);
+    fs::write(scratch.join("p/samples/la/summary.json"), kept).expect("writes");
+    assert_eq!(summary(), serde_json::Value::Null, "it is about four of five draws");
 }
 
 #[test]
@@ -140,7 +163,10 @@ fn data_that_the_model_or_posterior_does_not_know_are_refused() {
             }
             assert_eq!(message.contains("18 rows that training held out"), model == "model", "{message}");
             assert!(!scratch.join("p").exists());
-            scratch.ok(&format!("fit {model} --data {data} --other-data --out p"));
+            let output = scratch.run(&format!("fit {model} --data {data} --other-data --out p"));
+            let message = common::text(&output.stderr);
+            assert!(output.status.success() && message.contains(part), "{message}");
+            assert_eq!(message.contains("18 rows that training held out"), model == "model", "{message}");
             fs::remove_dir_all(scratch.join("p")).expect("removes");
         }
     }

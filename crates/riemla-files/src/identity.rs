@@ -1,9 +1,10 @@
 //! What a result depends on, so that a result of other inputs is never taken for one of these.
 
-use riemla::curvature::{Gaussian, Laplace, NamedArray};
+use riemla::curvature::{Gaussian, Laplace, NamedArray, Precision};
 use riemla::data::{Dataset, Targets};
 use riemla::nn::NetworkSpec;
 use riemla::objective::Likelihood;
+use riemla::random::{Purpose, fill_normal, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -58,10 +59,30 @@ impl Digest {
         Self::finish(hash)
     }
 
+    /// Of the arrays of a precision; if it does not say which it has, of its log-determinant and its products with
+    /// fixed directions.
+    fn of_precision(precision: &dyn Precision) -> Self {
+        if let Some(parts) = precision.parts() {
+            return Self::of_arrays(&parts.arrays);
+        }
+        let mut hash = Sha256::new();
+        add(&mut hash, &[precision.dim() as f64, precision.log_det()]);
+        let (mut direction, mut product) = (vec![0.0; precision.dim()], vec![0.0; precision.dim()]);
+        for index in 0..DIRECTIONS {
+            fill_normal(&mut stream(0, Purpose::Average, index), &mut direction);
+            precision.mul(&direction, &mut product);
+            add(&mut hash, &product);
+        }
+        Self::finish(hash)
+    }
+
     fn finish(hash: Sha256) -> Self {
         Self(hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
     }
 }
+
+/// Random directions in which a precision is looked at: one would tell it from others, two are for the unlikely.
+const DIRECTIONS: u64 = 2;
 
 fn add(hash: &mut Sha256, numbers: &[f64]) {
     for some in numbers.chunks(512) {
@@ -138,13 +159,12 @@ impl Origin {
     /// Of a user-defined model and the Gaussian at its weights. `model` is whatever distinguishes it from others:
     /// a name with a version, its settings, a digest of its data.
     pub fn of_model(model: &impl Serialize, gaussian: &Gaussian) -> Self {
-        let arrays = gaussian.precision().parts().map(|parts| parts.arrays).unwrap_or_default();
         let ranges = gaussian.subset().as_slice().iter();
         Self {
             riemla_version: env!("CARGO_PKG_VERSION").into(),
             network: Digest::of_json(model),
             weights: Digest::of_numbers([gaussian.theta()]),
-            gaussian: Digest::of_arrays(&arrays),
+            gaussian: Digest::of_precision(gaussian.precision()),
             prior_precision: Vec::new(),
             likelihood: None,
             uncertain_weights: ranges.map(|range| [range.start, range.end]).collect(),
@@ -211,12 +231,15 @@ fn not_shared(a: &Map<String, Value>, b: &Map<String, Value>) -> usize {
 
 /// What a digest stands for; two digests side by side tell a reader nothing.
 fn digested(at: &str) -> Option<&'static str> {
-    Some(match at.rsplit_once("depends_on.").map_or(at, |(_, rest)| rest) {
+    let at = at.rsplit_once("depends_on.").map_or(at, |(_, rest)| rest);
+    Some(match at.trim_start_matches("draws.") {
         "network" => "the layers of the network",
         "weights" => "the trained weights",
         "gaussian" => "the curvatures of the Laplace approximation",
         "data.data" | "trained_on" => "the values of the training data",
         "data.held_out" => "the values of the held-out data",
+        "test" => "the values of the test data",
+        "out_of_distribution" => "the out-of-distribution data",
         _ => return None,
     })
 }

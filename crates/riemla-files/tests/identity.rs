@@ -3,10 +3,13 @@
 mod common;
 
 use std::fs;
+use std::sync::Arc;
 
 use common::{DIM, draws, fitted_to, model, origin, posterior, run};
 use riemla::Control;
-use riemla::curvature::{Curvature, Laplace, LaplaceConfig, PriorChoice, Structure, Subset};
+use riemla::curvature::{
+    Curvature, DiagonalPrecision, Gaussian, Laplace, LaplaceConfig, Precision, PriorChoice, Structure, Subset,
+};
 use riemla::data::Dataset;
 use riemla::data::toy::two_moons;
 use riemla::nn::{Activation, Arithmetic, Network, NetworkSpec};
@@ -209,4 +212,53 @@ fn draws_of_another_set_are_not_mixed_in() {
     fs::copy(b.join("samples.safetensors"), a.join("samples.safetensors")).unwrap();
     let error = read_samples(&a).unwrap_err();
     assert!(error.to_string().contains("another set"), "{error}");
+}
+
+/// A precision of one's own, which does not say what it consists of.
+#[derive(Debug)]
+struct Own(DiagonalPrecision);
+
+impl Precision for Own {
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+
+    fn mul(&self, x: &[f64], out: &mut [f64]) {
+        self.0.mul(x, out);
+    }
+
+    fn solve(&self, x: &mut [f64]) {
+        self.0.solve(x);
+    }
+
+    fn sqrt_solve(&self, x: &mut [f64]) {
+        self.0.sqrt_solve(x);
+    }
+
+    fn sqrt_solve_transpose(&self, x: &mut [f64]) {
+        self.0.sqrt_solve_transpose(x);
+    }
+
+    fn log_det(&self) -> f64 {
+        self.0.log_det()
+    }
+
+    fn inverse_quadratic(&self, x: &mut [f64], count: usize) -> Vec<f64> {
+        self.0.inverse_quadratic(x, count)
+    }
+}
+
+#[test]
+fn precisions_of_ones_own_are_told_apart() {
+    let of = |diagonal: &[f64]| {
+        let precision = Own(DiagonalPrecision::new(diagonal, &vec![0.0; diagonal.len()]).unwrap());
+        let gaussian = Gaussian::new(vec![0.0; diagonal.len()], Arc::new(precision)).unwrap();
+        Origin::of_model(&"mine", &gaussian).gaussian
+    };
+    let first = of(&[1.0, 2.0, 4.0]);
+    assert_eq!(of(&[1.0, 2.0, 4.0]), first);
+    // The same determinant.
+    assert_ne!(of(&[1.0, 4.0, 2.0]), first);
+    assert_ne!(of(&[1.0, 2.0, 4.1]), first);
+    assert_ne!(of(&[1.0, 8.0]), first);
 }

@@ -35,8 +35,8 @@ fn main() -> anyhow::Result<()> {
             // Banana twice: two trainings on the same rows.
             for training in 0..if experiment == "banana" { 2 } else { 1 } {
                 for prior in [PriorName::Optimized, PriorName::Fixed] {
-                    let place = (Path::new(work), &DataDirs::new(None));
-                    let (_, fit, laplace) = trained(problem, (training, prior), place)?;
+                    let data = DataDirs::new(None);
+                    let (_, fit, laplace) = trained(problem, training, prior, Path::new(work), &data)?;
                     for seed in 0..seeds {
                         let posterior = Posterior::of_network(&fit.loss, &laplace, config.clone())?;
                         let weights = laplace.gaussian.subset().len();

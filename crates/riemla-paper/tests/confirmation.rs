@@ -2,12 +2,10 @@
 
 mod common;
 
-use std::sync::atomic::AtomicBool;
-
 use riemla::data::toy::two_moons;
 use riemla_paper::confirmation::{Plan, Set, Source, records, run, write_reports};
 use riemla_paper::datasets::DataDirs;
-use riemla_workflow::watch::Silent;
+use riemla_workflow::watch::Session;
 use sha2::{Digest as _, Sha256};
 
 #[test]
@@ -43,8 +41,7 @@ fn tables_become_scores_ranks_and_a_page() {
     }];
     let (out, dirs) = (scratch.join("results"), DataDirs::new(Some(&scratch.join("data"))));
     std::fs::create_dir(&out).expect("makes");
-    let go = AtomicBool::new(false);
-    let outcome = run(&plan, &out, &dirs, &go, &Silent).expect("runs");
+    let outcome = run(&plan, &out, &dirs, Session::silent()).expect("runs");
     assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
     let found = records(&out).expect("reads");
     let [record] = found.as_slice() else { panic!("{} records", found.len()) };
@@ -56,12 +53,12 @@ fn tables_become_scores_ranks_and_a_page() {
         assert!(names.contains(&name), "{name}: {names:?}");
     }
     // Nothing is done twice.
-    run(&plan, &out, &dirs, &go, &Silent).expect("runs");
+    run(&plan, &out, &dirs, Session::silent()).expect("runs");
     assert_eq!(records(&out).expect("reads"), found);
     let page = std::fs::read_to_string(write_reports(&out).expect("writes")).expect("reads");
     assert!(page.contains("mean rank") && page.contains("riem-la against"), "{page}");
     // Other settings are not mixed with these.
     plan.draws += 1;
-    let message = run(&plan, &out, &dirs, &go, &Silent).expect_err("refused").to_string();
+    let message = run(&plan, &out, &dirs, Session::silent()).expect_err("refused").to_string();
     assert!(message.contains("other settings"), "{message}");
 }

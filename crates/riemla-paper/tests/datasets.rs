@@ -10,9 +10,9 @@ use riemla_paper::datasets::{
     ALL, Content, DataDirs, DataError, DataFile, DataSet, Fetched, Presence, Source, Tables, fetch, load,
     presence,
 };
-use riemla_workflow::watch::Silent;
+use riemla_workflow::watch::{Session, Silent};
 
-static GO: AtomicBool = AtomicBool::new(false);
+static STOP: AtomicBool = AtomicBool::new(true);
 
 /// "hello\n", plain and packed by gzip.
 const HELLO: &[u8] = b"hello\n";
@@ -56,7 +56,7 @@ fn server(status: &'static str, length: usize, body: Vec<u8>) -> String {
 /// Fetches from a server; also returns whether anything is left in the directory.
 fn fetched(mirror: &str) -> (Result<Vec<Fetched>, DataError>, bool) {
     let directory = tempfile::tempdir().expect("temporary directory");
-    let result = fetch(&SET, &DataDirs::new(Some(directory.path())), Some(mirror), &GO, &Silent);
+    let result = fetch(&SET, &DataDirs::new(Some(directory.path())), Some(mirror), Session::silent());
     let anything = walk(directory.path());
     (result, anything)
 }
@@ -75,11 +75,11 @@ fn a_download_is_checked_and_kept_and_not_repeated() {
         assert!(matches!(presence(&SET, &directories, false), Presence::Unusable(DataError::Missing { .. })));
         let mirror = server("200 OK", body.len(), body.to_vec());
         let path = directory.path().join(FILE.path);
-        let result = fetch(&SET, &directories, Some(&mirror), &GO, &Silent).expect("fetches");
+        let result = fetch(&SET, &directories, Some(&mirror), Session::silent()).expect("fetches");
         assert_eq!(result, [Fetched::Downloaded(path.clone())]);
         assert_eq!(fs::read(&path).expect("there"), body);
         // No server any more: nothing is asked for.
-        let again = fetch(&SET, &directories, Some(&mirror), &GO, &Silent).expect("is there");
+        let again = fetch(&SET, &directories, Some(&mirror), Session::silent()).expect("is there");
         assert_eq!(again, [Fetched::Present(path.clone())]);
         assert!(matches!(presence(&SET, &directories, true), Presence::Intact(_)));
         fs::write(&path, b"hellp\n").expect("writes");
@@ -106,7 +106,7 @@ fn a_published_table_becomes_one_of_ours() {
         let directory = tempfile::tempdir().expect("temporary directory");
         let directories = DataDirs::new(Some(directory.path()));
         let mirror = server("200 OK", body.len(), body.into());
-        let result = fetch(&TABLE, &directories, Some(&mirror), &GO, &Silent);
+        let result = fetch(&TABLE, &directories, Some(&mirror), Session::silent());
         assert_eq!(result.is_ok(), kept, "{result:?}");
         assert_eq!(walk(directory.path()), kept);
         assert_eq!(matches!(presence(&TABLE, &directories, true), Presence::Intact(_)), kept);
@@ -141,7 +141,7 @@ fn a_stop_leaves_nothing() {
     let directory = tempfile::tempdir().expect("temporary directory");
     let mirror = server("200 OK", HELLO.len(), HELLO.to_vec());
     let directories = DataDirs::new(Some(directory.path()));
-    let result = fetch(&SET, &directories, Some(&mirror), &AtomicBool::new(true), &Silent);
+    let result = fetch(&SET, &directories, Some(&mirror), Session::new(&STOP, &Silent));
     assert!(matches!(result, Err(DataError::Interrupted { .. })));
     assert!(!walk(directory.path()));
 }
@@ -154,7 +154,7 @@ fn a_place_that_cannot_be_written_is_named() {
     let file = directory.path().join("file");
     fs::write(&file, b"").expect("writes");
     let mirror = server("200 OK", HELLO.len(), HELLO.to_vec());
-    let result = fetch(&SET, &DataDirs::new(Some(&file)), Some(&mirror), &GO, &Silent);
+    let result = fetch(&SET, &DataDirs::new(Some(&file)), Some(&mirror), Session::silent());
     assert!(result.expect_err("fails").to_string().contains("greeting"));
 }
 

@@ -176,6 +176,33 @@ fn a_killed_run_goes_on_with_the_same_bits_on_any_number_of_threads() {
     assert!(text(&whole["results.csv"]).lines().count() > 20);
 }
 
+/// All cells are done, so that nothing is run: the change is reported nevertheless, and nothing is overwritten.
+#[test]
+fn weights_that_changed_after_the_last_cell_are_reported() {
+    let scratch = Scratch::new("changed");
+    let out = scratch.0.join("out");
+    let run = |more: &[&str]| {
+        let mut command =
+            riemla(&["reproduce", "pinwheel", "--quick", "--prior", "optimized", "--samples", "2"]);
+        command.args(["--preset", "paper", "--quiet", "--out"]).arg(&out).args(more);
+        output(command)
+    };
+    assert_eq!(run(&[]).status.code(), Some(0));
+    let (files, again) = (content(&out), run(&["--resume"]));
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
+    let place = out.join("fits/pinwheel/seed-0");
+    let mut model = riemla_files::Model::read(&place).expect("a model");
+    model.theta[3] += 1e-9;
+    model.write(&place, riemla_files::Existing::Replace).expect("writes");
+    let changed = run(&["--resume"]);
+    assert_eq!(changed.status.code(), Some(1), "{}", text(&changed.stderr));
+    let message = text(&changed.stderr);
+    for part in ["runs.jsonl", "seed 0", "the trained weights differ", "--out"] {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert_eq!(content(&out)["runs.jsonl"], files["runs.jsonl"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_reports_what_is_there_and_the_report_can_be_made_again() {

@@ -86,7 +86,7 @@ impl Fitted {
     /// Reads a posterior directory.
     #[staticmethod]
     fn load(py: Python<'_>, directory: PathBuf) -> PyResult<Self> {
-        let saved = run(py, &Caller::default(), |_, _| {
+        let saved = run(py, &Caller::default(), |_| {
             workflow::read_posterior(&directory).map_err(crate::errors::workflow)
         })?;
         Ok(Self { saved, warnings: Vec::new() })
@@ -95,14 +95,14 @@ impl Fitted {
     /// Writes a posterior directory.
     fn save(&self, py: Python<'_>, directory: PathBuf, overwrite: bool) -> PyResult<()> {
         let existing = Existing::replace_if(overwrite);
-        run(py, &Caller::default(), |_, _| self.saved.write(&directory, existing).map_err(files))
+        run(py, &Caller::default(), |_| self.saved.write(&directory, existing).map_err(files))
     }
 
     /// The files of its directory.
     fn to_files<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
         let place = tempfile::tempdir()?;
         let directory = place.path().join("posterior");
-        run(py, &Caller::default(), |_, _| self.saved.write(&directory, Existing::Refuse).map_err(files))?;
+        run(py, &Caller::default(), |_| self.saved.write(&directory, Existing::Refuse).map_err(files))?;
         let mut all = Vec::new();
         for entry in std::fs::read_dir(&directory)? {
             let entry = entry?;
@@ -125,7 +125,7 @@ impl Fitted {
             std::fs::write(directory.path().join(name), bytes.as_bytes())?;
         }
         let place = directory.path();
-        let saved = run(py, &Caller::default(), |_, _| SavedPosterior::read(place).map_err(files))?;
+        let saved = run(py, &Caller::default(), |_| SavedPosterior::read(place).map_err(files))?;
         Ok(Self { saved, warnings: Vec::new() })
     }
 
@@ -211,15 +211,13 @@ impl Fitted {
 
     /// Draws, in memory or in a posterior directory.
     fn sample<'py>(&self, py: Python<'py>, request: Request<'_>) -> PyResult<Bound<'py, PyDict>> {
-        sampling::sample(py, request, self.dim(), |config, store, stop, watch| match store {
+        sampling::sample(py, request, self.dim(), |config, store, session| match store {
             Some(directory) => {
                 self.check_place(directory)?;
-                let sampled = workflow::sample(directory, config, stop, watch);
+                let sampled = workflow::sample(directory, config, session);
                 sampled.map(|sampled| sampled.taken).map_err(crate::errors::workflow)
             }
-            None => {
-                workflow::sample_in_memory(&self.saved, config, stop, watch).map_err(crate::errors::workflow)
-            }
+            None => workflow::sample_in_memory(&self.saved, config, session).map_err(crate::errors::workflow),
         })
     }
 
@@ -264,7 +262,7 @@ impl Fitted {
         let weights = Weights::new(&theta, self.dim())?;
         let inputs = self.inputs(&inputs)?;
         let predictor = self.predictor(if linearized { Method::LinLa } else { Method::La })?;
-        let prediction = run(py, &Caller { threads, watcher: None }, |_, _| {
+        let prediction = run(py, &Caller { threads, watcher: None }, |_| {
             let thetas = weights.rows();
             in_pieces(&inputs, predictor.input_len(), |rows| predictor.predict(&thetas, rows))
                 .map_err(library)
@@ -282,7 +280,7 @@ impl Fitted {
     ) -> PyResult<Bound<'py, PyDict>> {
         let inputs = self.inputs(&inputs)?;
         let predictor = self.predictor(Method::LinLa)?;
-        let prediction = run(py, &Caller { threads, watcher: None }, |_, _| {
+        let prediction = run(py, &Caller { threads, watcher: None }, |_| {
             in_pieces(&inputs, predictor.input_len(), |rows| predictor.predict_closed_form(rows))
                 .map_err(library)
         })?;
@@ -301,7 +299,7 @@ impl Fitted {
         let values = self.inputs(&inputs)?;
         let outputs = self.outputs_of()?;
         let gaussian = &self.saved.laplace.gaussian;
-        let moments = run(py, &Caller { threads, watcher: None }, |_, _| {
+        let moments = run(py, &Caller { threads, watcher: None }, |_| {
             outputs.linearized_moments(gaussian, &values).map_err(library)
         })?;
         let shape = [inputs.shape()[0], outputs.output_len()];
@@ -322,7 +320,7 @@ impl Fitted {
         let values = self.inputs(&inputs)?;
         let predictor = self.predictor(if linearized { Method::LinLa } else { Method::La })?;
         let shape = [theta.shape()[0], inputs.shape()[0], predictor.output_len()];
-        let all = run(py, &Caller { threads, watcher: None }, |_, _| {
+        let all = run(py, &Caller { threads, watcher: None }, |_| {
             predictor.outputs(&weights.rows(), &values).map_err(library)
         })?;
         shaped(py, all.concat(), &shape)
@@ -338,9 +336,8 @@ fn fit_model(
 ) -> PyResult<Fitted> {
     let config = settings::read("settings of the fit", config)?;
     check_targets(&model, &data.train)?;
-    let fitted = run(py, caller, |stop, watch| {
-        workflow::fit_on(model, data, &config, memory::available(), stop, watch)
-            .map_err(crate::errors::workflow)
+    let fitted = run(py, caller, |session| {
+        workflow::fit_on(model, data, &config, memory::available(), session).map_err(crate::errors::workflow)
     })?;
     Ok(Fitted { saved: fitted.posterior, warnings: fitted.warnings })
 }

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArrayDyn};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use riemla::Control;
 use riemla::curvature::{Gaussian, HessianSearch};
 use riemla::objective::Objective as _;
 use riemla::posterior::Posterior;
-use riemla_files::{Digest, Origin, RunConfig};
+use riemla_files::{Digest, Origin};
 use riemla_workflow::workflow::sample_model;
 
 use crate::arrays::{Numbers, flat, vector};
@@ -57,11 +55,10 @@ impl Function {
                 let precision = guarded(|| precision::read(theta.len(), structure, &arrays))?;
                 Gaussian::new(theta, precision).map_err(library)?
             }
-            None => run(py, &Caller { threads, watcher }, |stop, watch| {
-                watch.begin("Hessian by differences of the gradient", 0);
+            None => run(py, &Caller { threads, watcher }, |session| {
+                session.watch.begin("Hessian by differences of the gradient", 0);
                 let search = HessianSearch { rank, ..HessianSearch::default() };
-                let control = Control::default().stopping(stop);
-                Gaussian::at_minimum(&callable, &theta, search, control).map_err(library)
+                Gaussian::at_minimum(&callable, &theta, search, session.control()).map_err(library)
             })?,
         };
         Ok(Self { call, gaussian: Arc::new(gaussian) })
@@ -111,14 +108,9 @@ impl Function {
     /// Draws, in memory or in a directory.
     fn sample<'py>(&self, py: Python<'py>, request: Request<'_>) -> PyResult<Bound<'py, PyDict>> {
         let model = Arc::new(self.callable(py));
-        sampling::sample(py, request, self.dim(), |config, store, stop, watch| {
-            let RunConfig::Posterior(settings) = &config.run else {
-                return Err(PyValueError::new_err(format!("{} needs a network", config.run.method())));
-            };
+        sampling::sample(py, request, self.dim(), |config, store, session| {
             let origin = store.is_some().then(|| self.origin(&model)).transpose()?;
-            let posterior =
-                Posterior::new(model, self.gaussian.clone(), settings.clone()).map_err(library)?;
-            sample_model(posterior, store.zip(origin), config, stop, watch).map_err(workflow)
+            sample_model(model, self.gaussian.clone(), store.zip(origin), config, session).map_err(workflow)
         })
     }
 

@@ -86,7 +86,7 @@ impl Network {
         let outputs = NetworkOutputs::new(self.network.clone(), likelihood).map_err(library)?;
         let shape = [theta.shape()[0], inputs.len() / self.network.inputs(), self.network.outputs()];
         let all =
-            run(py, &Caller::default(), |_, _| outputs.evaluate(&weights.rows(), &inputs).map_err(library))?;
+            run(py, &Caller::default(), |_| outputs.evaluate(&weights.rows(), &inputs).map_err(library))?;
         shaped(py, all.concat(), &shape)
     }
 }
@@ -98,7 +98,7 @@ pub fn read_model(
     py: Python<'_>,
     directory: PathBuf,
 ) -> PyResult<(String, Bound<'_, PyArray1<f64>>, String, String)> {
-    let model = run(py, &Caller::default(), |_, _| Model::read(&directory).map_err(files))?;
+    let model = run(py, &Caller::default(), |_| Model::read(&directory).map_err(files))?;
     let words = (settings::write(&model.network)?, settings::write(&model.likelihood)?);
     let prior = settings::write(&model.prior_precision)?;
     Ok((words.0, flat(py, model.theta), words.1, prior))

@@ -183,7 +183,7 @@ pub fn predict_outputs<'py>(
     }
     let all = row_major(&outputs);
     let per_draw: Vec<Vec<f64>> = all.chunks_exact(rows * width).map(<[f64]>::to_vec).collect();
-    let found = run(py, &Caller::default(), |_, _| {
+    let found = run(py, &Caller::default(), |_| {
         Prediction::from_outputs(&per_draw, width, likelihood).map_err(errors::library)
     })?;
     dictionary(py, found)

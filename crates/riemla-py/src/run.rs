@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
-use riemla_workflow::watch::Watch;
+use riemla_workflow::watch::{Session, Watch};
 
 /// How long the calling thread waits before it looks for signals and shows progress.
 const SLICE: Duration = Duration::from_millis(100);
@@ -86,7 +86,7 @@ pub struct Caller<'a> {
 pub fn run<T: Send>(
     py: Python<'_>,
     caller: &Caller<'_>,
-    work: impl FnOnce(&AtomicBool, &dyn Watch) -> PyResult<T> + Send,
+    work: impl FnOnce(Session<'_>) -> PyResult<T> + Send,
 ) -> PyResult<T> {
     if caller.threads == Some(0) {
         return Err(PyValueError::new_err("n_threads is 0, but must be at least 1, or None for all cores"));
@@ -96,7 +96,7 @@ pub fn run<T: Send>(
         // Not the global pool: a forked child would wait for threads that only its parent has. Joined at the end: a
         // thread that is left over when the interpreter ends would end the process.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0));
-        pool.build_scoped(known_to_python, |pool| pool.install(|| work(&stop, &board)))
+        pool.build_scoped(known_to_python, |pool| pool.install(|| work(Session::new(&stop, &board))))
             .map_err(|error| PyValueError::new_err(format!("threads cannot be started: {error}")))?
     };
     let mut trouble = None;
@@ -143,7 +143,7 @@ pub fn guarded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
 #[pyfunction]
 pub fn provoke_defect(py: Python<'_>, elsewhere: bool) -> PyResult<()> {
     if elsewhere {
-        return run(py, &Caller::default(), |_, _| panic!("provoked elsewhere"));
+        return run(py, &Caller::default(), |_| panic!("provoked elsewhere"));
     }
     guarded(|| panic!("provoked here"))
 }

@@ -12,7 +12,7 @@ use riemla::Control;
 use riemla::error::Failure;
 use riemla::posterior::{Draw, Posterior, PosteriorConfig};
 use riemla_files::samples::{decode_draw, encode_draw};
-use riemla_workflow::watch::Watch;
+use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::{Elsewhere, SampleConfig, Taken, WorkflowError};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ pub fn sample<'py>(
     py: Python<'py>,
     request: Request<'_>,
     dim: usize,
-    work: impl FnOnce(&SampleConfig, Option<&Path>, &AtomicBool, &dyn Watch) -> PyResult<Taken> + Send,
+    work: impl FnOnce(&SampleConfig, Option<&Path>, Session<'_>) -> PyResult<Taken> + Send,
 ) -> PyResult<Bound<'py, PyDict>> {
     let Request { config, samples, seed, seconds, most_weights, store, name, threads, watcher, elsewhere } =
         request;
@@ -55,7 +55,7 @@ pub fn sample<'py>(
         ..SampleConfig::new(run_config, samples, seed)
     };
     let caller = Caller { threads, watcher: watcher.as_ref() };
-    let taken = run(py, &caller, |stop, watch| work(&config, store.as_deref(), stop, watch))?;
+    let taken = run(py, &caller, |session| work(&config, store.as_deref(), session))?;
     draws::taken(py, taken)
 }
 
@@ -160,8 +160,8 @@ impl Drawer {
         indices: Vec<u64>,
         threads: Option<usize>,
     ) -> PyResult<(Vec<(u64, Bound<'py, PyBytes>)>, Vec<(u64, String)>)> {
-        let set = run(py, &Caller { threads, watcher: None }, |stop, _| {
-            let control = Control::default().stopping(stop);
+        let set = run(py, &Caller { threads, watcher: None }, |session| {
+            let control = Control::default().stopping(session.stop);
             self.posterior.sample_indices(seed, &indices, control).map_err(library)
         })?;
         let record = |draw: &Draw| {

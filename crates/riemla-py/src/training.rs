@@ -60,8 +60,8 @@ pub fn train<'py>(
         task,
         notes: Vec::new(),
     };
-    let trained = run(py, &Caller { threads, watcher }, |stop, watch| {
-        workflow::train_on(&config, prepared, stop, watch).map_err(crate::errors::workflow)
+    let trained = run(py, &Caller { threads, watcher }, |session| {
+        workflow::train_on(&config, prepared, session).map_err(crate::errors::workflow)
     })?;
     let result = PyDict::new(py);
     result.set_item::<_, Bound<'_, PyArray1<f64>>>("theta", flat(py, trained.model.theta))?;

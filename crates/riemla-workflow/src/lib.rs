@@ -3,6 +3,7 @@
 pub mod demo;
 pub mod likelihood;
 pub mod method;
+mod of_run;
 pub mod plot;
 pub mod polish;
 pub mod report;

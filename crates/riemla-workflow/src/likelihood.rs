@@ -25,6 +25,45 @@ pub enum LikelihoodName {
 }
 
 impl LikelihoodName {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Categorical,
+        Self::Bernoulli,
+        Self::Gaussian,
+        Self::GaussianPerOutput,
+        Self::Heteroscedastic,
+        Self::Poisson,
+        Self::MultiLabel,
+    ];
+
+    /// Its name, as in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Categorical => "categorical",
+            Self::Bernoulli => "bernoulli",
+            Self::Gaussian => "gaussian",
+            Self::GaussianPerOutput => "gaussian-per-output",
+            Self::Heteroscedastic => "heteroscedastic",
+            Self::Poisson => "poisson",
+            Self::MultiLabel => "multi-label",
+        }
+    }
+
+    /// What the outputs mean, in a few words.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Categorical => "Classes, one output each",
+            Self::Bernoulli => "Two classes, one output",
+            Self::Gaussian => "Numbers with one noise",
+            Self::GaussianPerOutput => "Numbers, each with a noise of its own",
+            Self::Heteroscedastic => {
+                "Numbers whose noise depends on the inputs: means, then logarithms of variances"
+            }
+            Self::Poisson => "Counts: logarithms of rates",
+            Self::MultiLabel => "Several yes/no labels, one output each",
+        }
+    }
+
     /// What its targets are in a table.
     pub fn task(self) -> Task {
         match self {
@@ -58,5 +97,18 @@ pub fn task_of(likelihood: Likelihood) -> Task {
         TargetKind::Values => Task::Regression,
         TargetKind::Counts => Task::Counts,
         TargetKind::Labels => Task::Labels,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_files() {
+        for likelihood in LikelihoodName::ALL {
+            let json = serde_json::to_string(&likelihood).expect("JSON");
+            assert_eq!(json, format!("{:?}", likelihood.name()));
+        }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use riemla::Control;
 use riemla::posterior::{PolishFound, Posterior};
 use riemla_files::RunInfo;
 
-use crate::strength::{SettleControl, read, write};
+use crate::of_run;
+use crate::strength::{REMEDY, SettleControl};
 
 /// The posterior with the step size and length that its pilots find, with a place to keep them: what was found before
-/// in the same run is read from there. The strength of its metric must be settled. `Error::Stopped` if `stop` was set.
+/// in the same run is read from there. The strength of its metric must be settled. `Error::Stopped` if the session was stopped.
 pub fn settle_polish<E: From<riemla::Error> + From<riemla_files::Error>>(
     posterior: Posterior,
     seed: u64,
@@ -17,15 +17,15 @@ pub fn settle_polish<E: From<riemla::Error> + From<riemla_files::Error>>(
     control: SettleControl<'_>,
 ) -> Result<(Posterior, Option<PolishFound>), E> {
     let before = match place {
-        Some((file, run)) => read::<PolishFound>(file, run)?,
+        Some((file, run)) => of_run::read::<PolishFound>(file, run, REMEDY)?,
         None => None,
     };
     let found = match before {
         Some(found) => Some(found),
         None => {
-            let found = posterior.polish_found(seed, Control::default().stopping(control.stop))?;
+            let found = posterior.polish_found(seed, control.session.control())?;
             if let (Some(found), Some((file, run))) = (&found, place) {
-                write(file, run, &**found)?;
+                of_run::write(file, run, &**found)?;
             }
             found.map(|found| (*found).clone())
         }

@@ -2,7 +2,6 @@
 //! an interrupted search continues after its last trial.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -10,12 +9,10 @@ use riemla::Control;
 use riemla::geometry::Counters;
 use riemla::posterior::{Height, Posterior, SearchStatus, Trial};
 use riemla_files::RunInfo;
-use riemla_files::identity::expect;
-use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::watch::Watch;
+use crate::of_run;
+use crate::watch::Session;
 
 /// The strength that a rule found, and what the search cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,15 +52,6 @@ pub struct Settled {
     pub posterior: Posterior,
     /// How its strength was found, if by a rule.
     pub found: Option<FoundStrength>,
-}
-
-/// A file with the run that it belongs to.
-#[derive(Serialize, Deserialize)]
-struct OfRun<T> {
-    format_version: u64,
-    run: RunInfo,
-    #[serde(flatten)]
-    value: T,
 }
 
 /// The finished trials of a search, during the search.
@@ -116,19 +104,17 @@ impl From<&KeptTrial> for Trial {
     }
 }
 
-/// What a search uses: stop flag, progress, number of draws.
+/// What a search uses: stop and progress, number of draws.
 #[derive(Clone, Copy)]
 pub struct SettleControl<'a> {
-    /// Once set, the search is given up.
-    pub stop: &'a AtomicBool,
-    /// Told how long it will take.
-    pub watch: &'a dyn Watch,
+    /// Stops the search; told how long it will take.
+    pub session: Session<'a>,
     /// Draws to be made afterwards.
     pub draws: u64,
 }
 
 /// Applies the rule of a posterior, with a place to keep what it finds: what it found before in the same run is
-/// read from there. `Error::Stopped` if `stop` was set before the search ended.
+/// read from there. `Error::Stopped` if the session was stopped before the search ended.
 pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
     posterior: Posterior,
     seed: u64,
@@ -139,7 +125,7 @@ pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
         return Ok(Settled { posterior, found: None });
     }
     let before = match place {
-        Some((file, run)) => read::<FoundStrength>(file, run)?,
+        Some((file, run)) => of_run::read::<FoundStrength>(file, run, REMEDY)?,
         None => None,
     };
     let found = match before {
@@ -163,7 +149,7 @@ pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
 
 /// Writes down what was found, if there is a place for it.
 pub(crate) fn keep(place: Option<(&Path, &RunInfo)>, found: &FoundStrength) -> riemla_files::Result<()> {
-    place.map_or(Ok(()), |(file, run)| write(file, run, found))
+    place.map_or(Ok(()), |(file, run)| of_run::write(file, run, found))
 }
 
 /// Removes the trials of a search that is finished. If that fails they are in nobody's way.
@@ -184,7 +170,7 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
     control: SettleControl<'_>,
 ) -> Result<Option<FoundStrength>, E> {
     let before = match place {
-        Some((file, run)) => read::<Unfinished>(file, run)?.unwrap_or_default(),
+        Some((file, run)) => of_run::read::<Unfinished>(file, run, REMEDY)?.unwrap_or_default(),
         None => Unfinished::default(),
     };
     let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
@@ -195,14 +181,14 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
         let (unfinished, failure) = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
         if unfinished.trials.len() == known.len() {
             let pilot = begun.elapsed().as_secs_f64() / trial.heights.len().max(trial.finished).max(1) as f64;
-            control.watch.estimate(&estimate(pilot, control.draws));
+            control.session.watch.estimate(&estimate(pilot, control.draws));
         }
         unfinished.seconds = seconds();
         unfinished.trials.push(trial.into());
-        *failure = place.and_then(|(file, run)| write(file, run, unfinished).err());
+        *failure = place.and_then(|(file, run)| of_run::write(file, run, unfinished).err());
     };
-    control.watch.estimate(&first_estimate(posterior));
-    let search = Control::default().stopping(control.stop).observing(&progress);
+    control.session.watch.estimate(&first_estimate(posterior));
+    let search = Control::default().stopping(control.session.stop).observing(&progress);
     let calibration = posterior.calibration(seed, &known, search)?;
     if let (_, Some(failure)) = state.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(failure.into());
@@ -254,29 +240,18 @@ fn in_words(seconds: f64) -> String {
 /// How many trials of an unfinished search are kept, and where.
 pub fn kept_trials(file: &Path, run: &RunInfo) -> riemla_files::Result<(usize, PathBuf)> {
     let kept = kept_file(file);
-    Ok((read::<Unfinished>(&kept, run)?.map_or(0, |unfinished| unfinished.trials.len()), kept))
+    Ok((
+        of_run::read::<Unfinished>(&kept, run, REMEDY)?.map_or(0, |unfinished| unfinished.trials.len()),
+        kept,
+    ))
 }
 
 fn tried(trial: &Trial) -> (f64, Option<f64>) {
     (trial.strength, finite(trial.value))
 }
 
-const REMEDY: &str = "remove it and run the same command again: the search is repeated and finds the same";
-
-/// Writes what a search found, with the run that it belongs to.
-pub(crate) fn write<T: Serialize>(path: &Path, run: &RunInfo, value: &T) -> riemla_files::Result<()> {
-    write_json(path, &OfRun { format_version: FORMAT_VERSION, run: run.clone(), value })
-}
-
-/// What [`write`] wrote; none if there is no such file, an error if it is of another run.
-pub(crate) fn read<T: DeserializeOwned>(path: &Path, run: &RunInfo) -> riemla_files::Result<Option<T>> {
-    if !path.exists() {
-        return Ok(None);
-    }
-    let found: OfRun<T> = read_json(path, REMEDY)?;
-    expect(&path.display().to_string(), &found.run, run)?;
-    Ok(Some(found.value))
-}
+pub(crate) const REMEDY: &str =
+    "remove it and run the same command again: the search is repeated and finds the same";
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,8 @@
 //! What a caller can see of long work.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use riemla::Control;
 use riemla::train::Progress;
 
 /// Told of progress, from any thread.
@@ -13,6 +16,45 @@ pub trait Watch: Sync {
     /// How long the stage will take, for those who wait at a terminal.
     fn estimate(&self, text: &str) {
         let _ = text;
+    }
+}
+
+/// What long work runs with: a flag that ends it early, and somebody who is told of its progress.
+#[derive(Clone, Copy)]
+pub struct Session<'a> {
+    /// Once it is set, the work ends as soon as it can.
+    pub stop: &'a AtomicBool,
+    /// Told of progress.
+    pub watch: &'a dyn Watch,
+}
+
+/// A flag that nobody sets.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+impl<'a> Session<'a> {
+    /// With a flag and a watch.
+    pub fn new(stop: &'a AtomicBool, watch: &'a dyn Watch) -> Self {
+        Self { stop, watch }
+    }
+
+    /// Not to be stopped, and not watched.
+    pub fn silent() -> Self {
+        Self { stop: &NEVER, watch: &Silent }
+    }
+
+    /// The same, told to somebody else.
+    pub fn watched_by(self, watch: &'a dyn Watch) -> Self {
+        Self { watch, ..self }
+    }
+
+    /// Whether the flag is set.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The flag for long work of the library, which can be observed too.
+    pub fn control<E>(&self) -> Control<'a, E> {
+        Control::default().stopping(self.stop)
     }
 }
 

@@ -1,11 +1,9 @@
 //! The search for the prior on real tables, against a grid of fixed precisions.
 
-use std::sync::atomic::AtomicBool;
-
 use riemla::curvature::PriorChoice;
 use riemla::nn::Activation;
 use riemla::objective::PriorPrecision;
-use riemla_workflow::watch::Silent;
+use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::{NetworkChoice, TrainConfig, train};
 
 #[test]
@@ -19,7 +17,7 @@ fn never_a_nat_below_a_grid_of_fixed_precisions_on_real_tables() {
                 baselines: false,
                 ..TrainConfig::new(directory.join(format!("{name}.csv")))
             };
-            let trained = train(&config, &AtomicBool::new(false), &Silent).expect("trains");
+            let trained = train(&config, Session::silent()).expect("trains");
             trained.log_marginal_likelihood.expect("an evidence")
         };
         let found = evidence(PriorChoice::Optimize);

@@ -160,6 +160,26 @@ fn the_virial_ratio_is_judged_by_its_standard_error() {
     assert!((ratio / posterior.virial_ratio(&set.thetas()).unwrap() - 1.0).abs() < 1e-12);
 }
 
+/// The signs of all hidden units of tanh can be turned: that mode is as deep, and just before it the loss falls with the
+/// distance from θ*. Such draws went too far, whatever the number says at first sight.
+#[test]
+fn draws_that_left_the_basin_are_not_taken_for_too_close() {
+    let problem = problem(Activation::Tanh, true);
+    let posterior = problem.posterior(Method::RiemLa, Strength::Fixed(1.0));
+    let mut set = posterior.sample(1, 20, Control::default()).unwrap();
+    let center = posterior.gaussian().theta();
+    for (draw, share) in set.draws.iter_mut().zip(1..) {
+        let turned = center.iter().enumerate().map(|(i, c)| if i < 40 { -c } else { *c });
+        let share = 0.7 + 0.01 * share as f64;
+        draw.theta = center.iter().zip(turned).map(|(c, t)| c + share * (t - c)).collect();
+    }
+    let found = of(&set, &posterior).into_iter().find(|w| matches!(w, Warning::Virial { .. }));
+    let Some(Warning::Virial { ratio, .. }) = found else { panic!("{found:?}") };
+    assert!(ratio < -0.1, "{ratio}");
+    let text = found.unwrap().to_string();
+    assert!(text.contains("left the basin") && text.contains("raise the strength"), "{text}");
+}
+
 #[test]
 fn unfinished_redrawn_and_missing_draws_are_told() {
     let problem = problem(Activation::Tanh, true);

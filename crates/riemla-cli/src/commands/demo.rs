@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use riemla::posterior::Strength;
 use riemla_workflow::demo::{self, DemoConfig, DemoResult, Files, MOST_SAMPLES, OutputDir};
+use riemla_workflow::watch::Session;
 
 use riemla_cli::arguments::{strength, whole};
 use riemla_cli::interrupt::stop_flag;
@@ -68,7 +69,7 @@ pub fn run(arguments: &Demo, quiet: bool) -> anyhow::Result<ExitCode> {
     let output = OutputDir::prepare(&arguments.out, arguments.force)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
-    let result = demo::run(&config(arguments), stop, &bar);
+    let result = demo::run(&config(arguments), Session::new(stop, &bar));
     bar.finish();
     let result = result?;
     let files = Files {

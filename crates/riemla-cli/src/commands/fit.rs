@@ -8,6 +8,7 @@ use riemla::curvature::{Curvature, LaplaceConfig, PriorChoice, Refit, Structure,
 use riemla::objective::PriorPrecision;
 use riemla_files::members::write_posteriors;
 use riemla_files::{Existing, OutputDirectory, SavedPosterior};
+use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::{DataFiles, FitConfig, Fitted, fit, memory};
 
 use super::shared::{DataArguments, bytes, facts, members_json, model_directories, of_members, positive};
@@ -23,7 +24,7 @@ Examples:
   riemla fit model/ --data train.csv --subset last-layer --out posterior/
   riemla fit model/ --data train.csv --subset 2.weight,2.bias --out posterior/
 
-The memory of a fit is told before it is taken; if there is too little, the error lists the \
+The memory that a fit needs is printed before it is allocated; if there is too little, the error lists the \
 structures that would fit. Next: riemla sample posterior/";
 
 /// Fit a Laplace approximation at the weights of a model
@@ -140,7 +141,7 @@ pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
     let fitted: Result<Vec<Fitted>, _> =
-        models.into_iter().map(|model| fit(model, &config, stop, &bar)).collect();
+        models.into_iter().map(|model| fit(model, &config, Session::new(stop, &bar))).collect();
     bar.finish();
     let fitted = fitted?;
     let posteriors: Vec<SavedPosterior> = fitted.iter().map(|member| member.posterior.clone()).collect();

@@ -7,8 +7,9 @@ use clap::Args;
 use riemla_files::{Existing, Kind, OutputDirectory, OutputFile};
 use riemla_workflow::workflow::{DataFiles, ImportConfig, export, import};
 
-use super::shared::{ColumnArguments, LikelihoodName, ReadingArguments, facts, model_directory, positive};
+use super::shared::{ColumnArguments, ReadingArguments, facts, likelihood, model_directory, positive};
 use riemla_cli::output::{json, print};
+use riemla_workflow::likelihood::LikelihoodName;
 
 const IMPORT_HELP: &str = "\
 Examples:
@@ -53,7 +54,7 @@ pub struct Import {
     pub network: Option<PathBuf>,
 
     /// What the outputs mean [default: what the file says; categorical for several outputs]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = likelihood())]
     pub likelihood: Option<LikelihoodName>,
 
     /// Standard deviation of the noise, with --likelihood gaussian and gaussian-per-output; `riemla fit` can choose it
@@ -122,7 +123,7 @@ pub fn run(arguments: &Import, quiet: bool) -> anyhow::Result<ExitCode> {
     let imported = import(&ImportConfig {
         weights: arguments.weights.clone(),
         network: arguments.network.clone(),
-        likelihood: arguments.likelihood.map(Into::into),
+        likelihood: arguments.likelihood,
         sigma_noise: arguments.sigma_noise,
         prior_precision: arguments.prior_precision,
         data: arguments.data.as_ref().map(files),

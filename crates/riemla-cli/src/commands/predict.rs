@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use riemla_files::{Existing, Kind, OutputFile};
+use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::guarantees::Guarantees;
 use riemla_workflow::workflow::members::Posteriors;
 use riemla_workflow::workflow::{
@@ -150,10 +151,10 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
     };
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
-    let control: (&_, &dyn riemla_workflow::watch::Watch) = (stop, &bar);
+    let session = Session::new(stop, &bar);
     let predicted = match &output {
-        None => predict(&predictor, posteriors.model(), &config, &mut std::io::stdout().lock(), control),
-        Some(output) => predict_to_file(&predictor, posteriors.model(), &config, output, control),
+        None => predict(&predictor, posteriors.model(), &config, &mut std::io::stdout().lock(), session),
+        Some(output) => predict_to_file(&predictor, posteriors.model(), &config, output, session),
     };
     bar.finish();
     let predicted = match predicted {

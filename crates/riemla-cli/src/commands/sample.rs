@@ -14,6 +14,7 @@ use riemla_files::{RunConfig, Shard};
 use riemla_workflow::method::MethodName;
 use riemla_workflow::report::aligned;
 use riemla_workflow::setting::Setting;
+use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::members::sample_members;
 use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken};
 
@@ -245,7 +246,7 @@ pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
     let config = config(arguments)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
-    let sampled = sample_members(&arguments.posterior, &config, stop, &bar);
+    let sampled = sample_members(&arguments.posterior, &config, Session::new(stop, &bar));
     bar.finish();
     let sampled = sampled?;
     print(&if arguments.json {

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla_files::encoding::MissingValues;
 use riemla_files::{CsvOptions, Model, ReadOptions};
+use riemla_workflow::likelihood::LikelihoodName;
 use riemla_workflow::workflow::guarantees::Wanted;
 use riemla_workflow::workflow::members::{self, Weighting};
 use riemla_workflow::workflow::{ColumnChoices, DataFiles, WorkflowError};
@@ -43,37 +45,13 @@ impl DataArguments {
     }
 }
 
-/// What the outputs of a network mean.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum LikelihoodName {
-    /// Classes, one output each
-    Categorical,
-    /// Two classes, one output
-    Bernoulli,
-    /// Numbers with one noise
-    Gaussian,
-    /// Numbers, each with a noise of its own
-    GaussianPerOutput,
-    /// Numbers whose noise depends on the inputs: means, then logarithms of variances
-    Heteroscedastic,
-    /// Counts: logarithms of rates
-    Poisson,
-    /// Several yes/no labels, one output each
-    MultiLabel,
-}
-
-impl From<LikelihoodName> for riemla_workflow::likelihood::LikelihoodName {
-    fn from(name: LikelihoodName) -> Self {
-        match name {
-            LikelihoodName::Categorical => Self::Categorical,
-            LikelihoodName::Bernoulli => Self::Bernoulli,
-            LikelihoodName::Gaussian => Self::Gaussian,
-            LikelihoodName::GaussianPerOutput => Self::GaussianPerOutput,
-            LikelihoodName::Heteroscedastic => Self::Heteroscedastic,
-            LikelihoodName::Poisson => Self::Poisson,
-            LikelihoodName::MultiLabel => Self::MultiLabel,
-        }
-    }
+/// Reads the name of a likelihood.
+pub fn likelihood() -> impl TypedValueParser<Value = LikelihoodName> {
+    let values = LikelihoodName::ALL.map(|known| PossibleValue::new(known.name()).help(known.about()));
+    PossibleValuesParser::new(values).try_map(|name| {
+        let found = LikelihoodName::ALL.into_iter().find(|known| known.name() == name);
+        found.ok_or_else(|| format!("no likelihood is called {name}"))
+    })
 }
 
 /// Heading of the options of reading in help texts.

@@ -9,11 +9,13 @@ use riemla::nn::Activation;
 use riemla::objective::PriorPrecision;
 use riemla_files::members::write_models;
 use riemla_files::{Existing, Model, OutputDirectory, Task};
+use riemla_workflow::likelihood::LikelihoodName;
 use riemla_workflow::report::aligned;
+use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::members::train_members;
 use riemla_workflow::workflow::{ClassWeight, DataFiles, NetworkChoice, TrainConfig, Trained};
 
-use super::shared::{ColumnArguments, DataArguments, LikelihoodName, members_json, of_members, positive};
+use super::shared::{ColumnArguments, DataArguments, likelihood, members_json, of_members, positive};
 use riemla_cli::arguments::whole;
 use riemla_cli::interrupt::stop_flag;
 use riemla_cli::output::{json, print};
@@ -56,7 +58,7 @@ pub struct Train {
 
     /// What the outputs mean, more precisely than --task [default: categorical or gaussian; of several target columns
     /// gaussian-per-output, or multi-label if each has two values]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = likelihood())]
     pub likelihood: Option<LikelihoodName>,
 
     /// Column that says how often each row counts in training: 2 is two equal rows
@@ -201,7 +203,7 @@ pub fn run(arguments: &Train, quiet: bool) -> anyhow::Result<ExitCode> {
     let config = config(arguments)?;
     let stop = stop_flag(quiet)?;
     let bar = Bar::new(quiet);
-    let trained = train_members(&config, arguments.members, stop, &bar);
+    let trained = train_members(&config, arguments.members, Session::new(stop, &bar));
     bar.finish();
     let trained = trained?;
     let models: Vec<Model> = trained.iter().map(|member| member.model.clone()).collect();
@@ -229,7 +231,7 @@ fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
     };
     Ok(TrainConfig {
         data: DataFiles { weights: arguments.weights.clone(), ..arguments.data.files() },
-        likelihood: arguments.likelihood.map(Into::into),
+        likelihood: arguments.likelihood,
         task: arguments.task.map(|task| match task {
             TaskName::Classification => Task::Classification,
             TaskName::Regression => Task::Regression,

@@ -12,6 +12,7 @@ use riemla_cli::interrupt::stop_flag;
 use riemla_cli::output as console;
 use riemla_cli::progress::Bar;
 use riemla_cli::{FAILED, INTERRUPTED};
+use riemla_workflow::watch::Session;
 
 /// Replaces the hosts of all downloads, for tests.
 const MIRROR: &str = "RIEMLA_DATA_MIRROR";
@@ -97,7 +98,7 @@ fn fetch(sets: &[&DataSet], directories: &DataDirs, quiet: bool) -> anyhow::Resu
     let mirror = std::env::var(MIRROR).ok();
     for set in sets {
         let bar = Bar::new(quiet);
-        let fetched = datasets::fetch(set, directories, mirror.as_deref(), stop, &bar);
+        let fetched = datasets::fetch(set, directories, mirror.as_deref(), Session::new(stop, &bar));
         bar.finish();
         if let Err(error @ DataError::Interrupted { .. }) = &fetched {
             eprintln!("error: {error}");

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -20,6 +19,7 @@ use riemla_cli::interrupt::stop_flag;
 use riemla_cli::output as console;
 use riemla_cli::progress::Bar;
 use riemla_cli::{FAILED, INTERRUPTED};
+use riemla_workflow::watch::Session;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -162,7 +162,7 @@ fn confirm(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
     plan.seeds = arguments.seeds.unwrap_or(plan.seeds);
     prepare(&arguments.out, arguments.resume, None, &[])?;
     let data = DataDirs::new(arguments.data_dir.as_deref());
-    let run = |stop: &AtomicBool, bar: &Bar| confirmation::run(&plan, &arguments.out, &data, stop, bar);
+    let run = |session: Session<'_>| confirmation::run(&plan, &arguments.out, &data, session);
     watched(run, None, quiet, || {
         if !confirmation::records(&arguments.out)?.is_empty() {
             announce(&confirmation::write_reports(&arguments.out)?, quiet);
@@ -176,7 +176,7 @@ fn execute(arguments: &Reproduce, request: &Request, quiet: bool) -> anyhow::Res
     let inputs: Vec<&Path> = arguments.experiments.iter().map(Path::new).collect();
     prepare(&arguments.out, arguments.resume, request.shard, &inputs)?;
     watched(
-        |stop, bar| experiments::run(request, stop, bar),
+        |session| experiments::run(request, session),
         request.shard,
         quiet,
         || {
@@ -191,13 +191,13 @@ fn execute(arguments: &Reproduce, request: &Request, quiet: bool) -> anyhow::Res
 
 /// Runs with a bar, then reports; how the run ended, in words and as an exit code.
 fn watched(
-    run: impl FnOnce(&AtomicBool, &Bar) -> Result<Outcome, ExperimentError>,
+    run: impl FnOnce(Session<'_>) -> Result<Outcome, ExperimentError>,
     shard: Option<Shard>,
     quiet: bool,
     report: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
     let (stop, bar, begun) = (stop_flag(quiet)?, Bar::new(quiet), Instant::now());
-    let outcome = run(stop, &bar);
+    let outcome = run(Session::new(stop, &bar));
     bar.finish();
     let outcome = outcome?;
     report()?;

@@ -1,7 +1,6 @@
 //! One set and seed: train, fit, sample and evaluate as a user does, and what every method scored.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use riemla::curvature::{LaplaceConfig, PriorChoice, Subset};
@@ -13,20 +12,20 @@ use riemla_files::members::write_posteriors;
 use riemla_files::{Existing, Model, OutputDirectory, RunConfig, SavedPosterior};
 use riemla_workflow::method::MethodName;
 use riemla_workflow::scores::kinds;
-use riemla_workflow::watch::Silent;
+use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::draws::AT_TEMPERATURE;
 use riemla_workflow::workflow::guarantees::Wanted;
 use riemla_workflow::workflow::members::{Weighting, sample_members, train_members};
 use riemla_workflow::workflow::{
-    ColumnChoices, EvaluateConfig, Evaluation, FitConfig, NetworkChoice, SampleConfig, TrainConfig, evaluate,
-    fit, sample,
+    ColumnChoices, EvaluateConfig, Evaluation, FitConfig, NetworkChoice, SampleConfig, TrainConfig,
+    WorkflowError, evaluate, fit, sample,
 };
 
 use super::plan::{Plan, Set, Source};
 use super::table::{Parts, split};
 use super::{Record, Scored};
 use crate::datasets::DataDirs;
-use crate::experiments::Result;
+use crate::experiments::{ExperimentError, Result};
 
 /// Draws of one network, and those that members share out.
 const ALONE: &str = "riem-la";
@@ -43,15 +42,19 @@ pub(super) fn run(
     (set, seed): (&Set, u64),
     data: &DataDirs,
     work: &Path,
-    stop: &AtomicBool,
+    session: Session<'_>,
 ) -> Result<Record> {
     let parts = split(plan, (set, seed), data, work)?;
     let (draws, members) = plan.sizes(set);
     let (clock, notes) = (Clock::default(), Vec::new());
-    let mut cell = Cell { parts, draws, members, seed, work, stop, clock, notes };
+    let mut cell = Cell { parts, draws, members, seed, work, session, clock, notes };
     let models = cell.train(set)?;
     cell.fit(&models)?;
     cell.sample()?;
+    // Sets that were stopped are shorter than those of other cells.
+    if session.stopped() {
+        return Err(ExperimentError::Interrupted);
+    }
     let methods = cell.collect()?;
     let Cell { parts, mut notes, .. } = cell;
     notes.sort();
@@ -67,7 +70,7 @@ struct Cell<'a> {
     members: usize,
     seed: u64,
     work: &'a Path,
-    stop: &'a AtomicBool,
+    session: Session<'a>,
     clock: Clock,
     notes: Vec<String>,
 }
@@ -88,7 +91,7 @@ impl Cell<'_> {
             seed: self.seed + 1,
             ..defaults
         };
-        let trained = train_members(&config, self.members, self.stop, &Silent)?;
+        let trained = train_members(&config, self.members, self.session)?;
         self.clock.lap("train");
         self.notes.extend(trained.iter().flat_map(|member| member.notes.clone()));
         Ok(trained.into_iter().map(|member| member.model).collect())
@@ -99,7 +102,7 @@ impl Cell<'_> {
             let laplace = LaplaceConfig { prior: PriorChoice::Keep, subset, ..LaplaceConfig::default() };
             let data = self.parts.train.clone();
             let config = FitConfig { data, laplace, memory: None, keep_data: true, other_data: false };
-            Ok(fit(model.clone(), &config, self.stop, &Silent)?.posterior)
+            Ok(fit(model.clone(), &config, self.session)?.posterior)
         };
         let write = |name: &str, posteriors: &[SavedPosterior]| -> Result<()> {
             let output = OutputDirectory::claim(&self.work.join(name), Existing::Replace, &[])?;
@@ -128,30 +131,38 @@ impl Cell<'_> {
         let by_default = RunConfig::Posterior(config.clone());
         let geodesics = PosteriorConfig { polish: None, ..config.clone() };
         let run = named(GEODESICS, RunConfig::Posterior(geodesics));
-        let taken = sample(&self.first(), &run, self.stop, &Silent)?.taken;
+        let taken = sample(&self.first(), &run, self.session)?.taken;
         self.clock.lap("geodesics");
         // At the strength that was found: it is searched once. The default finds the same and pays for it too.
         let strength = taken.diagnosis.summary.strength.map_or(config.strength, Strength::Fixed);
         let run = named(ALONE, RunConfig::Posterior(PosteriorConfig { strength, ..config }));
-        let taken = sample(&self.first(), &run, self.stop, &Silent)?.taken;
+        let taken = sample(&self.first(), &run, self.session)?.taken;
         self.clock.lap("riem-la");
         if self.members > 1 {
             let together = self.work.join("posterior");
-            sample_members(&together, &named(SHARED, by_default), self.stop, &Silent)?;
+            sample_members(&together, &named(SHARED, by_default), self.session)?;
             self.clock.lap("shared");
-            for learning_rate in SWAG_RATES {
-                let swag = Swag { learning_rate, ..Swag::default() };
-                let run = named(MethodName::Swag.name(), Reference::Swag(swag).into());
-                let Err(error) = sample_members(&together, &run, self.stop, &Silent) else { break };
-                self.notes.push(format!("swag: {error}"));
-                // What a rate that diverged has left is not mixed with that of the next.
-                for member in 1..=self.members {
-                    let _ = std::fs::remove_dir_all(together.join(format!("{member}/samples/swag")));
-                }
-            }
+            self.swag(&together, named)?;
             self.clock.lap("swag");
         }
         self.notes.extend(taken.diagnosis.warnings);
+        Ok(())
+    }
+
+    /// SWAG at the first rate at which gradient descent stays in the domain of the loss.
+    fn swag(&mut self, together: &Path, named: impl Fn(&str, RunConfig) -> SampleConfig) -> Result<()> {
+        for learning_rate in SWAG_RATES {
+            let swag = Swag { learning_rate, ..Swag::default() };
+            let run = named(MethodName::Swag.name(), Reference::Swag(swag).into());
+            match sample_members(together, &run, self.session) {
+                Err(error) if diverged(&error) => self.notes.push(format!("swag: {error}")),
+                taken => return taken.map(drop).map_err(ExperimentError::from),
+            }
+            // What a rate that diverged has left is not mixed with that of the next.
+            for member in 1..=self.members {
+                let _ = std::fs::remove_dir_all(together.join(format!("{member}/samples/swag")));
+            }
+        }
         Ok(())
     }
 
@@ -165,7 +176,7 @@ impl Cell<'_> {
             wanted: Wanted::default(),
             weighting: Weighting::Equal,
         };
-        Ok(evaluate(posterior, &config, &Silent)?)
+        Ok(evaluate(posterior, &config, self.session.watch)?)
     }
 
     /// The methods of one network, then those of all members, each with the seconds it takes.
@@ -225,6 +236,11 @@ impl Cell<'_> {
     }
 }
 
+/// Whether gradient descent needs a smaller learning rate. Whatever else goes wrong, another rate does not help.
+fn diverged(error: &WorkflowError) -> bool {
+    matches!(error, WorkflowError::Library(riemla::Error::Range { what, .. }) if what == "learning_rate")
+}
+
 /// Seconds of the stages.
 struct Clock {
     last: Instant,
@@ -256,4 +272,35 @@ pub(super) fn line(record: &Record) -> String {
         .filter_map(|scored| Some(format!("{} {:.3}", scored.method, scored.log_loss()?)))
         .collect();
     format!("{}, seed {}: {}", record.set, record.seed, scores.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use riemla::data::toy::two_moons;
+    use riemla::nn::{Activation, Network, NetworkSpec};
+    use riemla::objective::{Likelihood, NetworkLoss, Prior};
+    use riemla::reference::swag;
+
+    use super::*;
+
+    #[test]
+    fn only_a_rate_that_is_too_large_is_followed_by_the_next() {
+        let network = std::sync::Arc::new(
+            Network::new(&NetworkSpec::mlp(&[2, 4, 2], Activation::Relu)).expect("a network"),
+        );
+        let theta = network.initialize(1);
+        let prior = Prior::isotropic(1.0, network.dim()).expect("a prior");
+        let data = two_moons(20, 0.2, 1).expect("data");
+        let loss = NetworkLoss::new(network, data, Likelihood::Categorical, prior).expect("a loss");
+        let of = |settings: Swag, stop: bool| {
+            let stop = std::sync::atomic::AtomicBool::new(stop);
+            let control = riemla::Control::default().stopping(&stop);
+            WorkflowError::from(swag(&loss, &theta, 1, &settings, control).expect_err("fails"))
+        };
+        let usual = Swag::default().for_rows(20);
+        assert!(diverged(&of(Swag { learning_rate: 1e9, ..usual }, false)));
+        assert!(!diverged(&of(Swag { rank: 1, ..usual }, false)));
+        assert!(!diverged(&of(usual, true)));
+        assert!(!diverged(&WorkflowError::Interrupted));
+    }
 }

@@ -8,14 +8,13 @@ mod statistics;
 mod table;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
 use crate::datasets::DataDirs;
 use crate::experiments::layout::{read_lines, write_lines};
 use crate::experiments::{ExperimentError, Outcome, Result};
-use riemla_workflow::watch::Watch;
+use riemla_workflow::watch::{Session, Silent};
 
 pub use plan::{Images, Plan, Set, Source};
 pub use report::write_reports;
@@ -80,13 +79,7 @@ fn file(out: &Path) -> PathBuf {
 }
 
 /// Runs all tables and seeds that are not done; each is written down as soon as it is.
-pub fn run(
-    plan: &Plan,
-    out: &Path,
-    data: &DataDirs,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
-) -> Result<Outcome> {
+pub fn run(plan: &Plan, out: &Path, data: &DataDirs, session: Session<'_>) -> Result<Outcome> {
     let mut done = records(out)?;
     let mut outcome = Outcome::default();
     let version = env!("CARGO_PKG_VERSION");
@@ -97,19 +90,19 @@ pub fn run(
         return Err(ExperimentError::Changed { file: file(out), what });
     }
     let cells = |seed| plan.sets.iter().filter(move |set| plan.has(set, seed)).count() as u64;
-    watch.begin(NAME, plan.all_seeds().map(cells).sum());
+    session.watch.begin(NAME, plan.all_seeds().map(cells).sum());
     // Seed by seed, so that an interrupted run has all tables.
     for seed in plan.all_seeds() {
         for set in plan.sets.iter().filter(|set| plan.has(set, seed)) {
-            if stop.load(Ordering::Relaxed) {
+            if session.stopped() {
                 outcome.interrupted = true;
                 return Ok(outcome);
             }
             if !done.iter().any(|record| record.set == set.name && record.seed == seed) {
                 let work = out.join("work").join(format!("{}-{seed}", set.name));
-                match cell::run(plan, (set, seed), data, &work, stop) {
+                match cell::run(plan, (set, seed), data, &work, session.watched_by(&Silent)) {
                     Ok(record) => {
-                        watch.note(&cell::line(&record));
+                        session.watch.note(&cell::line(&record));
                         done.push(record);
                         write_lines(&file(out), &done)?;
                     }
@@ -120,7 +113,7 @@ pub fn run(
                     Err(error) => outcome.failures.push(format!("{}, seed {seed}: {error}", set.name)),
                 }
             }
-            watch.step();
+            session.watch.step();
         }
     }
     Ok(outcome)

@@ -5,7 +5,6 @@
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use riemla_files::{Existing, Kind, OutputFile};
@@ -13,7 +12,7 @@ use riemla_files::{Existing, Kind, OutputFile};
 use super::load::{check_file, digest_of};
 use super::registry::{DataFile, DataSet, Source};
 use super::{DataDirs, DataError, Result};
-use riemla_workflow::watch::Watch;
+use riemla_workflow::watch::Session;
 
 const CONNECT: Duration = Duration::from_secs(20);
 const ANSWER: Duration = Duration::from_secs(60);
@@ -41,8 +40,7 @@ pub fn fetch(
     set: &DataSet,
     directories: &DataDirs,
     mirror: Option<&str>,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
+    session: Session<'_>,
 ) -> Result<Vec<Fetched>> {
     let mut done = Vec::new();
     for file in set.files {
@@ -59,19 +57,13 @@ pub fn fetch(
         }
         let there = |url: &&str| mirror.map_or(url.to_string(), |mirror| format!("{mirror}/{}", file.path));
         let urls: Vec<String> = file.source.urls().iter().map(there).collect();
-        done.push(Fetched::Downloaded(fetch_file(file, &urls, directories.target(), stop, watch)?));
+        done.push(Fetched::Downloaded(fetch_file(file, &urls, directories.target(), session)?));
     }
     Ok(done)
 }
 
-fn fetch_file(
-    file: &DataFile,
-    urls: &[String],
-    target: &Path,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
-) -> Result<PathBuf> {
-    let contents = urls.iter().map(|url| download(file, url, stop, watch)).collect::<Result<Vec<_>>>()?;
+fn fetch_file(file: &DataFile, urls: &[String], target: &Path, session: Session<'_>) -> Result<PathBuf> {
+    let contents = urls.iter().map(|url| download(file, url, session)).collect::<Result<Vec<_>>>()?;
     let url = urls.join(", ");
     let other = |reason: String| no_download(&url, &reason, OTHER_FILE);
     let bytes = match file.source {
@@ -100,7 +92,7 @@ fn no_download(url: &str, reason: &str, remedy: &str) -> DataError {
 }
 
 /// The bytes at an address.
-fn download(file: &DataFile, url: &str, stop: &AtomicBool, watch: &dyn Watch) -> Result<Vec<u8>> {
+fn download(file: &DataFile, url: &str, session: Session<'_>) -> Result<Vec<u8>> {
     let failed = |reason: String| no_download(url, &reason, NO_NETWORK);
     let local = url.starts_with("http://127.0.0.1:") || url.starts_with("http://localhost:");
     let agent: ureq::Agent = ureq::Agent::config_builder()
@@ -111,20 +103,20 @@ fn download(file: &DataFile, url: &str, stop: &AtomicBool, watch: &dyn Watch) ->
         .into();
     let mut response = agent.get(url).call().map_err(|error| failed(error.to_string()))?;
     let length = response.body().content_length();
-    watch.begin(file.path, length.unwrap_or(0).div_ceil(PIECE as u64));
+    session.watch.begin(file.path, length.unwrap_or(0).div_ceil(PIECE as u64));
     // No file is larger packed than unpacked.
     let most = file.bytes + (1 << 20);
     let mut reader = response.body_mut().as_reader().take(most);
     let mut bytes = Vec::new();
     loop {
-        if stop.load(Ordering::Relaxed) {
+        if session.stopped() {
             return Err(DataError::Interrupted(url.into()));
         }
         let count = reader.by_ref().take(PIECE as u64).read_to_end(&mut bytes);
         if count.map_err(|error| failed(format!("the connection was lost: {error}")))? == 0 {
             break;
         }
-        watch.step();
+        session.watch.step();
     }
     match length {
         Some(length) if length != bytes.len() as u64 => {

@@ -1,18 +1,17 @@
 //! The draws of one posterior: taken as every sampling takes them, kept in a set of its own.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use riemla::posterior::{Draw, Posterior};
 use riemla_files::ours::LOG_FILE;
 use riemla_files::samples::write_samples;
 use riemla_files::{Origin, RunConfig, RunInfo};
-use riemla_workflow::watch::{Steps, Watch};
+use riemla_workflow::watch::{Session, Steps};
 use riemla_workflow::workflow::{Kept, Made, SampleConfig, draw_model};
 
 use super::Result;
 use super::layout::{make, remove};
-use super::truth::ChainSummary;
+use super::truth::ChainVerdict;
 
 /// Draws and how they came about.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +25,7 @@ pub struct Drawn {
     /// Gradients of all draws together, where they follow no geodesics.
     pub other_gradients: usize,
     /// How Markov chains ended.
-    pub chains: Option<ChainSummary>,
+    pub chains: Option<ChainVerdict>,
     /// Why the method has no draws here, though nothing failed.
     pub unfit: Option<String>,
 }
@@ -64,22 +63,21 @@ pub struct Wanted<'a> {
     pub samples: u64,
     /// What they depend on besides method, settings and seed.
     pub origin: &'a Origin,
-    /// Set by Ctrl-C.
-    pub stop: &'a AtomicBool,
-    /// Told of every draw.
-    pub watch: &'a dyn Watch,
+    /// Stopped by Ctrl-C; told of every draw.
+    pub session: Session<'a>,
 }
 
 /// Takes the draws that are missing and returns all.
 pub fn draws(posterior: Posterior, wanted: &Wanted<'_>) -> Result<Drawn> {
     let config = SampleConfig::new(posterior.config().clone(), wanted.samples, wanted.seed);
     let set = Some((wanted.set, wanted.origin.clone()));
-    let watch = Steps(wanted.watch);
+    let watch = wanted.session.watch;
+    let steps = Steps(watch);
     let Kept { mut draws, new, failed, made, remarks, stopped, .. } =
-        draw_model(posterior, set, &config, wanted.stop, &watch)?;
+        draw_model(posterior, set, &config, wanted.session.watched_by(&steps))?;
     // Those that were there before count as done.
-    ((new + failed.len()) as u64..wanted.samples).filter(|_| !stopped).for_each(|_| wanted.watch.step());
-    remarks.iter().for_each(|remark| wanted.watch.note(remark));
+    ((new + failed.len()) as u64..wanted.samples).filter(|_| !stopped).for_each(|_| watch.step());
+    remarks.iter().for_each(|remark| watch.note(remark));
     draws.retain(|draw| draw.index < wanted.samples);
     if !stopped || (draws.len() + failed.len()) as u64 >= wanted.samples {
         // A finished set needs no log; a longer one begins it again with these draws.

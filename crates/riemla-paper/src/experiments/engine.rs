@@ -2,21 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bench::{Bench, Verdict};
 use super::cell::{Drawn, Wanted};
+use super::finished::{Now, Strange};
 use super::fit;
 use super::fitted::{Fitted, Ready};
 use super::layout::{set_directory, write_text};
 use super::record::{CellKey, DrawSummary, Records, RunRecord};
 use super::rows::{data_of, rows};
+use super::share::runs_file;
 use super::subject::{Subject, requested};
 use super::truth::{Against, Plane};
 use super::{Experiment, ExperimentError, MethodName, PriorName, Problem, Result, Setting};
-use crate::datasets::{DataDirs, load};
+use crate::datasets::{DataDirs, Loaded, load};
 use riemla_files::Shard;
-use riemla_workflow::watch::Watch;
+use riemla_workflow::watch::Session;
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -47,19 +48,18 @@ pub struct Outcome {
 }
 
 /// Runs all that is not done yet. The output directory must be there.
-pub fn run(request: &Request, stop: &AtomicBool, watch: &dyn Watch) -> Result<Outcome> {
+pub fn run(request: &Request, session: Session<'_>) -> Result<Outcome> {
     let records = match request.shard {
         None => Records::merge(&request.out)?,
         shard => Records::of_shard(&request.out, shard)?,
     };
-    let mut run =
-        Run { request, own: request.own_cells(), stop, watch, records, outcome: Outcome::default() };
+    let mut run = Run { request, own: request.own_cells(), session, records, outcome: Outcome::default() };
     for experiment in &request.experiments {
         let file = request.out.join("experiments").join(format!("{}.toml", experiment.name));
         write_text(&file, &experiment.to_toml())?;
         run.experiment(experiment)?;
     }
-    run.outcome.interrupted = stop.load(Ordering::Relaxed);
+    run.outcome.interrupted = session.stopped();
     Ok(run.outcome)
 }
 
@@ -67,15 +67,14 @@ struct Run<'a> {
     request: &'a Request,
     /// The cells of this process; none if they all are.
     own: Option<BTreeSet<CellKey>>,
-    stop: &'a AtomicBool,
-    watch: &'a dyn Watch,
+    session: Session<'a>,
     records: Records,
     outcome: Outcome,
 }
 
 impl Run<'_> {
     fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.session.stopped()
     }
 
     fn experiment(&mut self, experiment: &Experiment) -> Result<()> {
@@ -87,7 +86,7 @@ impl Run<'_> {
         let steps = |subject: &Subject<'_>| {
             (0..experiment.seeds).map(|seed| self.steps(experiment, subject, seed)).sum::<u64>()
         };
-        self.watch.begin(&experiment.name, subjects.iter().map(steps).sum());
+        self.session.watch.begin(&experiment.name, subjects.iter().map(steps).sum());
         for subject in &subjects {
             if self.stopped() {
                 return Ok(());
@@ -117,7 +116,7 @@ impl Run<'_> {
             // Nothing can be kept any more.
             Err(error @ ExperimentError::File(riemla_files::Error::Io { .. })) => Err(error),
             Err(error) => {
-                self.watch.note(&format!("{what}: {error}"));
+                self.session.watch.note(&format!("{what}: {error}"));
                 self.outcome.failures.push(format!("{what}: {error}"));
                 Ok(())
             }
@@ -131,39 +130,85 @@ impl Run<'_> {
         };
         let (seeds, done): (Vec<u64>, Vec<u64>) = (0..experiment.seeds).partition(|seed| todo(self, *seed));
         let skipped: u64 = done.iter().map(|seed| self.steps(experiment, subject, *seed)).sum();
-        (0..skipped).for_each(|_| self.watch.step());
+        (0..skipped).for_each(|_| self.session.watch.step());
+        if let Subject::Problem(problem) = subject {
+            self.finished(experiment, problem, &done)?;
+        }
         match (subject, &experiment.truth) {
             _ if seeds.is_empty() => Ok(()),
             (Subject::Problem(problem), _) => self.problem(experiment, problem, &seeds),
             (Subject::Density(density), Some(plan)) => seeds.into_iter().try_for_each(|seed| {
                 let (plane, chains) = (Plane::new(*density)?, self.chains(experiment, subject, seed));
                 let bench = Against::new(&plane, plan, seed, chains);
-                self.cells_of(experiment, subject, &bench, (seed, PriorName::Given))
+                self.cells_of(experiment, subject, &bench, seed, PriorName::Given)
             }),
             (Subject::Density(_), None) => Ok(()),
         }
     }
 
-    fn problem(&mut self, experiment: &Experiment, problem: &Problem, seeds: &[u64]) -> Result<()> {
-        let loaded = data_of(problem, &self.request.data)?;
-        let mut strange = Vec::new();
+    /// Finished seeds are not run again: it is a failure if they are of other data or weights than those of now.
+    fn finished(&mut self, experiment: &Experiment, problem: &Problem, seeds: &[u64]) -> Result<()> {
+        let subject = Subject::Problem(problem);
+        let records = |seed: &u64| {
+            let cells = self.cells(experiment, &subject, *seed);
+            cells.iter().filter_map(|key| self.records.get(key).cloned()).collect::<Vec<_>>()
+        };
+        let seeds: Vec<(u64, Vec<RunRecord>)> = seeds.iter().map(|seed| (*seed, records(seed))).collect();
+        if seeds.iter().all(|(_, records)| records.is_empty()) {
+            return Ok(());
+        }
+        let (loaded, strange) = match self.data(problem) {
+            Ok(data) => data,
+            Err(error) => {
+                self.session.watch.note(&format!(
+                    "{}: finished results are not compared with the data: {error}",
+                    problem.name
+                ));
+                return Ok(());
+            }
+        };
+        for (seed, records) in seeds {
+            let rows = rows(problem, &loaded, seed)?;
+            let mut changed = BTreeSet::new();
+            for record in &records {
+                let now = Now::new(&self.request.out, problem, &rows, &strange, record)?;
+                changed.extend(now.differences(&record.made_from));
+            }
+            if !changed.is_empty() {
+                let changed = changed.into_iter().collect::<Vec<_>>().join("; ");
+                let what = format!("finished results of seed {seed}: {changed}");
+                let file = runs_file(&self.request.out, self.request.shard);
+                self.keep_going(&problem.name, Err(ExperimentError::Changed { file, what }))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The data of a problem, and inputs that its model should find strange, by name.
+    fn data(&self, problem: &Problem) -> Result<(Loaded, Strange)> {
+        let mut strange = Strange::new();
         for name in &problem.out_of_distribution {
             strange.push((name.clone(), load(name, &self.request.data)?.data.inputs().to_vec()));
         }
+        Ok((data_of(problem, &self.request.data)?, strange))
+    }
+
+    fn problem(&mut self, experiment: &Experiment, problem: &Problem, seeds: &[u64]) -> Result<()> {
+        let (loaded, strange) = self.data(problem)?;
         let (ready, subject) = (Ready { experiment, problem, strange }, Subject::Problem(problem));
         for &seed in seeds {
             let rows = rows(problem, &loaded, seed)?;
             let cells = self.cells(experiment, &subject, seed);
             let priors = self.request.priors_of(experiment).into_iter();
             for prior in priors.filter(|prior| cells.iter().any(|key| key.prior == *prior)) {
-                let fit = fit::fit(&self.request.out, problem, &rows, (seed, prior), self.stop, self.watch)?;
+                let fit = fit::fit(&self.request.out, problem, &rows, seed, prior, self.session)?;
                 let fitted = Fitted::new(&ready, &rows, &fit, prior)?;
                 match &experiment.truth {
-                    None => self.cells_of(experiment, &subject, &fitted, (seed, prior))?,
+                    None => self.cells_of(experiment, &subject, &fitted, seed, prior)?,
                     Some(plan) => {
                         let bench =
                             Against::new(&fitted, plan, seed, self.chains(experiment, &subject, seed));
-                        self.cells_of(experiment, &subject, &bench, (seed, prior))?;
+                        self.cells_of(experiment, &subject, &bench, seed, prior)?;
                     }
                 }
             }
@@ -173,7 +218,7 @@ impl Run<'_> {
 
     /// Where the chains of a target are.
     fn chains(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> PathBuf {
-        let key = subject.key(experiment, (seed, PriorName::Given), (Setting::ANY, MethodName::Nuts));
+        let key = subject.key(experiment, seed, PriorName::Given, Setting::ANY, MethodName::Nuts);
         set_directory(&self.request.out, &key)
     }
 
@@ -207,7 +252,8 @@ impl Run<'_> {
         experiment: &Experiment,
         subject: &Subject<'_>,
         bench: &dyn Bench,
-        (seed, prior): (u64, PriorName),
+        seed: u64,
+        prior: PriorName,
     ) -> Result<()> {
         let keys = self.cells(experiment, subject, seed).into_iter().filter(|key| key.prior == prior);
         for key in keys.collect::<Vec<_>>() {
@@ -217,7 +263,7 @@ impl Run<'_> {
             let same = |record: &RunRecord| record.made_from == *bench.made_from();
             if self.is_done(experiment, subject, &key) && self.records.get(&key).is_some_and(same) {
                 if key.method.is_riemannian() {
-                    (0..experiment.samples).for_each(|_| self.watch.step());
+                    (0..experiment.samples).for_each(|_| self.session.watch.step());
                 }
                 continue;
             }
@@ -243,9 +289,10 @@ impl Run<'_> {
         let samples = requested(experiment, key.method);
         let set = set_directory(&self.request.out, &key);
         let quiet = riemla_workflow::watch::Silent;
-        let watch = if key.method.is_riemannian() { self.watch } else { &quiet };
+        let watch = if key.method.is_riemannian() { self.session.watch } else { &quiet };
         let origin = &bench.made_from().draws;
-        let wanted = Wanted { set: &set, seed: key.seed, samples, origin, stop: self.stop, watch };
+        let wanted =
+            Wanted { set: &set, seed: key.seed, samples, origin, session: self.session.watched_by(watch) };
         let mut drawn = bench.draws(&key, &wanted)?;
         // Draws that were there before were timed then.
         let before = self.records.get(&key).and_then(|record| record.draws.seconds_per_sample);
@@ -261,7 +308,7 @@ impl Run<'_> {
             }
         };
         let summary = DrawSummary::new(&drawn, verdict.virial_ratio.filter(|ratio| ratio.is_finite()));
-        self.watch.note(&line(&key, &drawn, &summary, &verdict));
+        self.session.watch.note(&line(&key, &drawn, &summary, &verdict));
         let failed = if drawn.unfit.is_some() { samples } else { drawn.failed.len() as u64 };
         self.records.put(RunRecord {
             riemla_version: env!("CARGO_PKG_VERSION").into(),

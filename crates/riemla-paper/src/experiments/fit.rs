@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, PriorSearch, Structure};
@@ -20,7 +19,7 @@ use super::layout::{REMEDY, read_json, slug, write_json};
 use super::rows::{Rows, data_of, rows, values};
 use super::{ExperimentError, PriorName, Result};
 use crate::datasets::DataDirs;
-use riemla_workflow::watch::{Silent, Watch};
+use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::Predictor;
 use riemla_workflow::workflow::predictor::Way;
 
@@ -83,9 +82,9 @@ pub fn fit(
     out: &Path,
     problem: &Problem,
     rows: &Rows,
-    (seed, prior): (u64, PriorName),
-    stop: &AtomicBool,
-    watch: &dyn Watch,
+    seed: u64,
+    prior: PriorName,
+    session: Session<'_>,
 ) -> Result<Fit> {
     let directory = directory(out, problem, seed, prior);
     let key_file = directory.with_extension("json");
@@ -93,7 +92,7 @@ pub fn fit(
     // One process trains, others that share the cells wait for its weights.
     let _turn = match key_file.exists() {
         true => None,
-        false => match Turn::wait(&key_file.with_extension("lock"), stop)? {
+        false => match Turn::wait(&key_file.with_extension("lock"), session.stop)? {
             None => return Err(ExperimentError::Interrupted),
             turn => turn,
         },
@@ -117,11 +116,11 @@ pub fn fit(
         };
         return Ok(Fit { network: loss.network().clone(), loss, theta: model.theta, training });
     }
-    watch.note(&format!("{}: training, seed {seed}", problem.name));
+    session.watch.note(&format!("{}: training, seed {seed}", problem.name));
     let fit = match prior {
-        PriorName::Searched => search_new(problem, rows, seed, stop)?,
-        PriorName::Alternated => alternate_new(problem, rows, seed, stop, watch)?,
-        _ => train_new(problem, rows, seed, stop)?,
+        PriorName::Searched => search_new(problem, rows, seed, session)?,
+        PriorName::Alternated => alternate_new(problem, rows, seed, session)?,
+        _ => train_new(problem, rows, seed, session)?,
     };
     let model = Model {
         network: fit.network.spec().clone(),
@@ -139,11 +138,13 @@ pub fn fit(
 /// The same with its rows and approximation, of a problem whose data are in `data`.
 pub fn trained(
     problem: &Problem,
-    (seed, prior): (u64, PriorName),
-    (out, data): (&Path, &DataDirs),
+    seed: u64,
+    prior: PriorName,
+    out: &Path,
+    data: &DataDirs,
 ) -> Result<(Rows, Fit, Laplace)> {
     let rows = rows(problem, &data_of(problem, data)?, seed)?;
-    let fit = fit(out, problem, &rows, (seed, prior), &AtomicBool::new(false), &Silent)?;
+    let fit = fit(out, problem, &rows, seed, prior, Session::silent())?;
     let laplace = fit.laplace(problem, &rows, prior)?;
     Ok((rows, fit, laplace))
 }
@@ -155,11 +156,11 @@ fn loss(problem: &Problem, rows: &Rows) -> Result<NetworkLoss> {
     Ok(NetworkLoss::new(network, rows.train.clone(), problem.likelihood, prior)?)
 }
 
-fn train_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Result<Fit> {
+fn train_new(problem: &Problem, rows: &Rows, seed: u64, session: Session<'_>) -> Result<Fit> {
     let loss = loss(problem, rows)?;
     let mut theta = loss.network().initialize(seed);
-    let report = optimize(problem, rows, &loss, &mut theta, (seed, stop))?;
-    if stop.load(Ordering::Relaxed) || report.status == TrainStatus::Stopped {
+    let report = optimize(problem, rows, &loss, &mut theta, seed, session)?;
+    if session.stopped() || report.status == TrainStatus::Stopped {
         return Err(ExperimentError::Interrupted);
     }
     if report.status == TrainStatus::NonFinite {
@@ -169,17 +170,17 @@ fn train_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Re
         )));
     }
     let method = format!("{:?}", problem.training.optimizer).to_lowercase();
-    Ok(recorded(loss, theta, rows, (seed, method), &report))
+    Ok(recorded(loss, theta, rows, seed, method, &report))
 }
 
 /// Weights, prior and noise of the largest evidence, as `riemla train` finds them.
-fn search_new(problem: &Problem, rows: &Rows, seed: u64, stop: &AtomicBool) -> Result<Fit> {
+fn search_new(problem: &Problem, rows: &Rows, seed: u64, session: Session<'_>) -> Result<Fit> {
     let search = PriorSearch { seed, ..PriorSearch::default() };
-    let found = search.run(&loss(problem, rows)?, Control::default().stopping(stop))?;
+    let found = search.run(&loss(problem, rows)?, session.control())?;
     if found.stopped {
         return Err(ExperimentError::Interrupted);
     }
-    Ok(recorded(found.loss, found.theta, rows, (seed, "search".into()), &found.report))
+    Ok(recorded(found.loss, found.theta, rows, seed, "search".into(), &found.report))
 }
 
 /// Most iterations of a descent, and the share of √δ at which it ends: the loss is then at most half its square
@@ -191,32 +192,26 @@ const ROUNDS: usize = 4;
 
 /// Weights and prior in turn: a descent, then the prior of the largest marginal likelihood at these weights, with
 /// Kronecker factors, and a descent under the last one.
-fn alternate_new(
-    problem: &Problem,
-    rows: &Rows,
-    seed: u64,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
-) -> Result<Fit> {
+fn alternate_new(problem: &Problem, rows: &Rows, seed: u64, session: Session<'_>) -> Result<Fit> {
     let mut loss = loss(problem, rows)?;
     let mut theta = loss.network().initialize(seed);
-    let control = Control::default().stopping(stop);
+    let control = session.control();
     let recipe = Recipe { iterations: ITERATIONS, memory: 20, learning_rate: 1e-3, ..Recipe::default() };
     recipe.approach(&loss, seed, &mut theta, control)?;
     let config = LaplaceConfig { structure: Structure::Kronecker, ..LaplaceConfig::default() };
     for round in 0..=ROUNDS {
         let delta = loss.prior().scalar().unwrap_or(1.0);
         let report = recipe.polish(&loss, &mut theta, Some(TOLERANCE * delta.sqrt()), control)?;
-        if stop.load(Ordering::Relaxed) {
+        if session.stopped() {
             return Err(ExperimentError::Interrupted);
         }
         let (steps, norm) = (report.iterations, report.gradient_norm);
-        watch.note(&format!(
+        session.watch.note(&format!(
             "{}: prior precision {delta:.3}, gradient norm {norm:.1e} after {steps} steps",
             problem.name
         ));
         if round == ROUNDS {
-            return Ok(recorded(loss, theta, rows, (seed, "alternated".into()), &report));
+            return Ok(recorded(loss, theta, rows, seed, "alternated".into(), &report));
         }
         let laplace = Laplace::fit(&loss, &theta, &config, Control::default())?;
         loss = loss.with(laplace.likelihood, laplace.prior)?;
@@ -228,7 +223,8 @@ fn recorded(
     loss: NetworkLoss,
     theta: Vec<f64>,
     rows: &Rows,
-    (seed, method): (u64, String),
+    seed: u64,
+    method: String,
     report: &TrainReport,
 ) -> Fit {
     // Of the sum over all data, whatever the optimiser looked at.
@@ -254,12 +250,13 @@ fn optimize(
     rows: &Rows,
     loss: &NetworkLoss,
     theta: &mut [f64],
-    (seed, stop): (u64, &AtomicBool),
+    seed: u64,
+    session: Session<'_>,
 ) -> Result<TrainReport> {
     let Training { learning_rate, cosine, epochs, weight_decay, .. } = problem.training;
     let learning_rate =
         if cosine { Schedule::Cosine { initial: learning_rate } } else { Schedule::Constant(learning_rate) };
-    let control = Control::default().stopping(stop);
+    let control = session.control();
     Ok(match problem.training.optimizer {
         Optimizer::GradientDescent => {
             let config = train::GradientDescent { learning_rate, epochs, ..Default::default() };

@@ -13,6 +13,7 @@ use riemla_files::{Digest, FittedTo, Origin};
 use super::bench::{Bench, Source, Verdict};
 use super::cell::{self, Drawn, Wanted};
 use super::config::Problem;
+use super::finished::digests;
 use super::fit::Fit;
 use super::record::{CellKey, MadeFrom, ModelSummary, Score};
 use super::rows::Rows;
@@ -80,11 +81,10 @@ impl<'a> Fitted<'a> {
         let laplace = fit.laplace(ready.problem, rows, prior)?;
         let fit_seconds = clock.elapsed().as_secs_f64();
         let data = FittedTo::new(&rows.train, rows.validation.as_ref());
-        let strange = ready.strange.iter().map(|(_, inputs)| Digest::of_numbers([inputs.as_slice()]));
         let made_from = MadeFrom {
             draws: Origin::new(fit.network.spec(), &laplace, data),
             test: Some(Digest::of_data(&rows.test)),
-            out_of_distribution: strange.collect(),
+            out_of_distribution: digests(&ready.strange),
         };
         Ok(Self { ready, rows, fit, laplace: Arc::new(laplace), fit_seconds, made_from })
     }

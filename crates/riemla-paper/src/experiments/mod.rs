@@ -6,6 +6,7 @@ mod cell;
 mod config;
 mod engine;
 mod error;
+mod finished;
 mod fit;
 mod fitted;
 pub(crate) mod layout;

@@ -20,7 +20,9 @@ impl Request {
     /// The posteriors asked for, those without geodesics once and first.
     pub(super) fn cells(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> Vec<CellKey> {
         let pairs = subject.pairs(experiment, &self.presets);
-        let keys = |prior| pairs.iter().map(move |pair| subject.key(experiment, (seed, prior), *pair));
+        let keys = |prior| {
+            pairs.iter().map(move |(setting, method)| subject.key(experiment, seed, prior, *setting, *method))
+        };
         self.priors_of(experiment).into_iter().flat_map(keys).collect()
     }
 

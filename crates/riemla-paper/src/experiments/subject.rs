@@ -46,8 +46,10 @@ impl<'a> Subject<'a> {
     pub fn key(
         &self,
         experiment: &Experiment,
-        (seed, prior): (u64, PriorName),
-        (setting, method): (Setting, MethodName),
+        seed: u64,
+        prior: PriorName,
+        setting: Setting,
+        method: MethodName,
     ) -> CellKey {
         let (experiment, problem) = (experiment.name.clone(), self.name().to_string());
         CellKey { experiment, problem, seed, prior, setting, method }

@@ -1,9 +1,7 @@
 //! Training and the Laplace approximation, as users get them.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
 use riemla::nn::{Activation, Network, NetworkSpec};
 use riemla::objective::{NetworkLoss, Prior};
@@ -11,7 +9,7 @@ use riemla::train::TrainReport;
 use riemla_files::{Task, TrainingData};
 
 use super::result::{LaplaceSummary, TrainingSummary};
-use super::{DemoError, Session};
+use super::{Demo, DemoError};
 use crate::workflow::{NetworkChoice, Prepared, TrainConfig, Trained, WorkflowError, train_on};
 
 /// A trained network with its Laplace approximation.
@@ -27,14 +25,14 @@ pub(super) struct Model {
 impl Model {
     /// Weights and prior precision by the training of the workflow, which ends where the gradient is zero:
     /// geodesics begin there. The Laplace approximation keeps that prior.
-    pub fn fit(session: &Session<'_>) -> Result<Self, DemoError> {
-        let Trained { model, report, cost, .. } = trained(session)?;
-        session.watch.begin("Laplace approximation", 0);
+    pub fn fit(demo: &Demo<'_>) -> Result<Self, DemoError> {
+        let Trained { model, report, cost, .. } = trained(demo)?;
+        demo.session.watch.begin("Laplace approximation", 0);
         let network = Arc::new(Network::new(&model.network)?);
         let prior = Prior::new(&model.prior_precision, &network)?;
-        let loss = NetworkLoss::new(network.clone(), session.data.train.clone(), model.likelihood, prior)?;
+        let loss = NetworkLoss::new(network.clone(), demo.data.train.clone(), model.likelihood, prior)?;
         let keep = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
-        let control = Control::default().stopping(session.stop);
+        let control = demo.session.control();
         let laplace = Arc::new(Laplace::fit(&loss, &model.theta, &keep, control)?);
         let summary = LaplaceSummary {
             parameters: network.dim(),
@@ -49,16 +47,16 @@ impl Model {
     }
 }
 
-fn trained(session: &Session<'_>) -> Result<Trained, DemoError> {
-    let Session { config, data, stop, watch } = session;
+fn trained(demo: &Demo<'_>) -> Result<Trained, DemoError> {
+    let Demo { config, data, session } = demo;
     let network = NetworkChoice::Given(NetworkSpec::mlp(&config.layers, Activation::Tanh));
     let settings =
         TrainConfig { network, seed: config.seed, baselines: false, ..TrainConfig::new("two half circles") };
     let data = TrainingData { train: (*data.train).clone(), validation: None };
     let prepared =
         Prepared { encoding: None, data, held_out: None, task: Task::Classification, notes: Vec::new() };
-    match train_on(&settings, prepared, stop, *watch) {
-        Ok(_) if stop.load(Ordering::Relaxed) => Err(DemoError::Interrupted),
+    match train_on(&settings, prepared, *session) {
+        Ok(_) if session.stopped() => Err(DemoError::Interrupted),
         Err(WorkflowError::Library(error)) => Err(error.into()),
         trained => Ok(trained?),
     }

@@ -12,7 +12,7 @@ use riemla::{Error, Result};
 
 use super::fit::Model;
 use super::result::{DrawRecord, FailedDraw, Map, MethodResult, Scores};
-use super::{DemoConfig, DemoError, Session};
+use super::{Demo, DemoConfig, DemoError};
 use crate::scores::{Doubts, Scorer};
 use crate::watch::Steps;
 use crate::workflow::predictor::Way;
@@ -26,12 +26,9 @@ const SCORER: Scorer = Scorer { bins: 10 };
 /// At least one draw, and the seconds that drawing took; or why there is none.
 pub(super) type Outcome = std::result::Result<(MethodResult, f64), String>;
 
-pub(super) fn run(
-    session: &Session<'_>,
-    model: &Model,
-    method: Method,
-) -> std::result::Result<Outcome, DemoError> {
-    let Session { config, stop, watch, .. } = *session;
+pub(super) fn run(demo: &Demo<'_>, model: &Model, method: Method) -> std::result::Result<Outcome, DemoError> {
+    let Demo { config, session, .. } = *demo;
+    let watch = session.watch;
     // A number is meant for the paper's metric: that is where a strength of 1 means something.
     let base =
         if config.strength.fixed().is_some() { PosteriorConfig::paper } else { PosteriorConfig::of_commands };
@@ -40,7 +37,7 @@ pub(super) fn run(
     let settings = SampleConfig::new(posterior.config().clone(), requested(method, config), config.seed);
     watch.begin(&format!("drawing from {method}"), settings.samples);
     let begun = Instant::now();
-    let kept = match draw_model(posterior, None, &settings, stop, &Steps(watch)) {
+    let kept = match draw_model(posterior, None, &settings, session.watched_by(&Steps(watch))) {
         Err(WorkflowError::Interrupted) => {
             return Ok(Err("interrupted before its first draw".into()));
         }
@@ -52,7 +49,7 @@ pub(super) fn run(
         return Ok(Err(reason.into()));
     }
     watch.begin(&format!("predicting with {method}"), 0);
-    Ok(Ok((assess(session, model, method, &kept)?, seconds)))
+    Ok(Ok((assess(demo, model, method, &kept)?, seconds)))
 }
 
 /// The trained weights are one point: more draws would repeat it.
@@ -60,8 +57,8 @@ fn requested(method: Method, config: &DemoConfig) -> u64 {
     if method == Method::Map { 1 } else { config.samples }
 }
 
-fn assess(session: &Session<'_>, model: &Model, method: Method, kept: &Kept) -> Result<MethodResult> {
-    let data = &session.data;
+fn assess(demo: &Demo<'_>, model: &Model, method: Method, kept: &Kept) -> Result<MethodResult> {
+    let data = &demo.data;
     let thetas: Vec<&[f64]> = kept.draws.iter().map(|draw| draw.theta.as_slice()).collect();
     let test = predict(model, method, &thetas, data.test.inputs())?;
     let far = predict(model, method, &thetas, &data.far)?;
@@ -78,7 +75,7 @@ fn assess(session: &Session<'_>, model: &Model, method: Method, kept: &Kept) -> 
     };
     Ok(MethodResult {
         method,
-        requested: requested(method, session.config),
+        requested: requested(method, demo.config),
         draws: kept.draws.len() as u64,
         scores: scores(&test, data.test.targets(), &far)?,
         reliability: SCORER.reliability(&test, data.test.targets())?,

@@ -6,11 +6,10 @@
 //! something to look at, and [`OutputDir`] keeps it without losing anybody's files.
 //!
 //! ```no_run
-//! use std::sync::atomic::AtomicBool;
 //! use riemla_workflow::demo::{DemoConfig, run, table};
-//! use riemla_workflow::watch::Silent;
+//! use riemla_workflow::watch::Session;
 //!
-//! let result = run(&DemoConfig::default(), &AtomicBool::new(false), &Silent)?;
+//! let result = run(&DemoConfig::default(), Session::silent())?;
 //! println!("{}", table(&result));
 //! # Ok::<(), riemla_workflow::demo::DemoError>(())
 //! ```
@@ -28,7 +27,6 @@ mod result;
 mod table;
 mod texts;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use riemla::posterior::Method;
@@ -47,21 +45,20 @@ pub use table::table;
 use data::DemoData;
 use fit::Model;
 
-use crate::watch::Watch;
+use crate::watch::Session;
 
-/// Runs the demonstration. Once `stop` is set no new draw is begun: what was drawn is still scored
+/// Runs the demonstration. Once the session is stopped no new draw is begun: what was drawn is still scored
 /// and returned, with a note; [`DemoError::Interrupted`] if there is nothing to return.
 ///
 /// Everything but `timing` depends on `config` alone, whatever the number of threads.
-pub fn run(config: &DemoConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<DemoResult, DemoError> {
+pub fn run(config: &DemoConfig, session: Session<'_>) -> Result<DemoResult, DemoError> {
     config.check()?;
     let begun = Instant::now();
-    let session = Session { config, data: DemoData::generate(config)?, stop, watch };
-    let model = Model::fit(&session)?;
+    let demo = Demo { config, data: DemoData::generate(config)?, session };
+    let model = Model::fit(&demo)?;
     let fit_seconds = begun.elapsed().as_secs_f64();
-    let drawn = draw_all(&session, &model)?;
-    let interrupted =
-        if stop.load(Ordering::Relaxed) { Interruption::new(config, &drawn.methods) } else { None };
+    let drawn = draw_all(&demo, &model)?;
+    let interrupted = if session.stopped() { Interruption::new(config, &drawn.methods) } else { None };
     Ok(DemoResult {
         schema: result::SCHEMA,
         schema_version: 1,
@@ -78,16 +75,15 @@ pub fn run(config: &DemoConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<
             methods: drawn.timings,
             total_seconds: begun.elapsed().as_secs_f64(),
         },
-        train: session.data.train_points(),
+        train: demo.data.train_points(),
     })
 }
 
 /// What all parts of a demonstration share.
-struct Session<'a> {
+struct Demo<'a> {
     config: &'a DemoConfig,
     data: DemoData,
-    stop: &'a AtomicBool,
-    watch: &'a dyn Watch,
+    session: Session<'a>,
 }
 
 #[derive(Default)]
@@ -98,11 +94,11 @@ struct Drawn {
 }
 
 /// All posteriors in turn; an error if none but the trained weights has a draw.
-fn draw_all(session: &Session<'_>, model: &Model) -> Result<Drawn, DemoError> {
+fn draw_all(demo: &Demo<'_>, model: &Model) -> Result<Drawn, DemoError> {
     let mut drawn = Drawn::default();
     for method in Method::ALL {
         let begun = Instant::now();
-        match methods::run(session, model, method)? {
+        match methods::run(demo, model, method)? {
             Ok((result, seconds)) => {
                 drawn.timings.push(MethodTiming::new(&result, seconds, begun.elapsed().as_secs_f64()));
                 drawn.methods.push(result);
@@ -112,7 +108,7 @@ fn draw_all(session: &Session<'_>, model: &Model) -> Result<Drawn, DemoError> {
     }
     if drawn.methods.iter().all(|m| m.method == Method::Map) {
         let reason = drawn.missing.into_iter().next().map(|missing| missing.reason);
-        return Err(match reason.filter(|_| !session.stop.load(Ordering::Relaxed)) {
+        return Err(match reason.filter(|_| !demo.session.stopped()) {
             Some(reason) => DemoError::NoDraw(reason),
             None => DemoError::Interrupted,
         });

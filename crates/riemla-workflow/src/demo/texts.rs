@@ -64,4 +64,4 @@ pub(super) const COST: &str = "Gradients of the loss per draw: they take nearly 
 pub(super) const VIRIAL: &str = "\
 The virial ratio is the mean of (θ − θ*)·∇L(θ)/K over the draws. For exact draws from the posterior it is \
 1, whatever the network. Below 1 the draws stay too close to the trained weights, above 1 they overshoot \
-(their loss is too high).";
+(their loss is too high); if it is negative, they have left the basin of the trained weights.";

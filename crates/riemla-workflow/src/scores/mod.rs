@@ -68,11 +68,12 @@ impl Scorer {
         bootstrap.interval(targets.len(), |rows| self.of_rows(kind, prediction, targets, rows))
     }
 
-    /// The difference of two predictions in a score, with its interval.
+    /// The difference of two predictions (the first less the second) in a score, with its interval.
     pub fn difference(
         self,
         kind: &ScoreKind,
-        (first, second): (&Prediction, &Prediction),
+        first: &Prediction,
+        second: &Prediction,
         targets: &Targets,
         bootstrap: &Bootstrap,
     ) -> riemla::Result<Interval> {

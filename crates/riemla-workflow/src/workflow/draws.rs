@@ -9,11 +9,11 @@ use riemla::predict;
 use riemla::random::{Purpose, stream};
 use riemla_files::identity::differences;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
-use riemla_files::{Origin, RunConfig, SavedPosterior};
+use riemla_files::{Origin, RunConfig, RunInfo, SavedPosterior};
 
-use super::error::{Result, WorkflowError};
+use super::error::{Result, WorkflowError, io};
 use super::predictor::{Predictor, Way, scales};
-use super::sample::{SAMPLES_DIRECTORY, io};
+use super::sample::SAMPLES_DIRECTORY;
 use crate::method::MethodName;
 
 /// Draws made on the spot for methods that cost next to nothing.
@@ -89,6 +89,8 @@ pub struct DrawnSet {
     pub seed: u64,
     /// The draws.
     pub thetas: Vec<Vec<f64>>,
+    /// What they have in common, if they are on the disk.
+    pub run: Option<RunInfo>,
 }
 
 /// The draws of a set, found as by [`predictor`].
@@ -98,13 +100,14 @@ pub fn drawn(saved: &SavedPosterior, directory: &Path, name: &str) -> Result<Dra
         let samples = read_samples(&set)?;
         check_belongs(saved, &set, &samples.run.depends_on)?;
         let thetas = samples.draws.into_iter().map(|draw| draw.theta).collect();
-        return Ok(DrawnSet { config: samples.run.config, seed: samples.run.seed, thetas });
+        let (config, seed) = (samples.run.config.clone(), samples.run.seed);
+        return Ok(DrawnSet { config, seed, thetas, run: Some(samples.run) });
     }
     let known = [Method::Map, Method::La, Method::LinLa];
     match known.into_iter().find(|method| method.name() == name) {
         Some(method) => {
             let config = PosteriorConfig::new(method).into();
-            Ok(DrawnSet { config, seed: QUICK_SEED, thetas: quick(saved, method)? })
+            Ok(DrawnSet { config, seed: QUICK_SEED, thetas: quick(saved, method)?, run: None })
         }
         None => Err(WorkflowError::unfit(format!(
             "{} has no draws named {name}; existing sets: {}; create them with `riemla sample {0} --method \

@@ -95,5 +95,14 @@ fn unsettled(trials: usize, file: &std::path::Path, out_of_time: bool) -> String
     format!("{why} before the strength of the metric was found; {kept}{more}")
 }
 
+/// An error of reading or writing a path.
+pub(super) fn io(
+    path: &std::path::Path,
+    action: &'static str,
+) -> impl FnOnce(std::io::Error) -> WorkflowError + use<> {
+    let file = path.display().to_string();
+    move |source| riemla_files::Error::Io { file, action, source }.into()
+}
+
 /// Result with this module's error.
 pub type Result<T> = std::result::Result<T, WorkflowError>;

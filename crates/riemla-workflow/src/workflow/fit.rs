@@ -1,9 +1,7 @@
 //! From a model and its data to a posterior.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
-use riemla::Control;
 use riemla::curvature::{Laplace, LaplaceConfig};
 use riemla::data::Dataset;
 use riemla::nn::Network;
@@ -14,7 +12,7 @@ use riemla_files::{Digest, FittedTo, Model, SavedPosterior, TrainingData};
 use super::error::{Result, WorkflowError};
 use super::input::DataFiles;
 use super::memory::check_fit;
-use crate::watch::Watch;
+use crate::watch::Session;
 
 /// What is asked of a fit.
 #[derive(Debug, Clone)]
@@ -45,19 +43,19 @@ pub struct Fitted {
 /// Fits a Laplace approximation at the weights of a model.
 ///
 /// Rows that training held out are held out again; other data are refused unless asked for.
-pub fn fit(mut model: Model, config: &FitConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<Fitted> {
+pub fn fit(mut model: Model, config: &FitConfig, session: Session<'_>) -> Result<Fitted> {
     let network = Arc::new(Network::new(&model.network)?);
     let laplace = &config.laplace;
     let needed = check_fit(&network, laplace.structure, &laplace.subset, config.memory)?;
-    watch.note(&format!("memory: about {}", super::memory::in_words(needed)));
-    watch.begin("reading the data", 0);
+    session.watch.note(&format!("memory: about {}", super::memory::in_words(needed)));
+    session.watch.begin("reading the data", 0);
     let mut notes = Vec::new();
     let data = data_for_fit(&model, config, &mut notes)?;
     // So that later commands read them as well.
     if let (Some(encoding), Some(weights)) = (&mut model.encoding, &config.data.weights) {
         encoding.weights = Some(weights.clone());
     }
-    let mut fitted = fit_on(model, data, laplace, config.memory, stop, watch)?;
+    let mut fitted = fit_on(model, data, laplace, config.memory, session)?;
     fitted.warnings.splice(0..0, notes);
     if !config.keep_data {
         fitted.posterior.data = None;
@@ -71,15 +69,14 @@ pub fn fit_on(
     data: TrainingData,
     config: &LaplaceConfig,
     memory: Option<u64>,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
+    session: Session<'_>,
 ) -> Result<Fitted> {
     let network = Arc::new(Network::new(&model.network)?);
     check_fit(&network, config.structure, &config.subset, memory)?;
-    watch.begin("Laplace approximation", 0);
+    session.watch.begin("Laplace approximation", 0);
     let prior = Prior::new(&model.prior_precision, &network)?;
     let loss = NetworkLoss::new(network, data.train.clone(), model.likelihood, prior)?;
-    let laplace = match Laplace::fit(&loss, &model.theta, config, Control::default().stopping(stop)) {
+    let laplace = match Laplace::fit(&loss, &model.theta, config, session.control()) {
         Err(riemla::Error::Stopped { .. }) => return Err(WorkflowError::Interrupted),
         fitted => fitted?,
     };
@@ -115,8 +112,8 @@ pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<St
         Some(weights) => data.with_class_weights(weights),
         None => Ok(data),
     };
-    let known = model.training.as_ref().and_then(|training| Some((training, training.data.as_ref()?)));
-    let Some((training, digest)) = known else {
+    let known = model.training.as_ref().filter(|known| known.data.is_some() || known.held_out.is_some());
+    let Some(training) = known else {
         return Ok(KnownData::Unknown(TrainingData { train: weighted(data)?, validation: None }));
     };
     let parts = match &training.held_out {
@@ -129,7 +126,11 @@ pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<St
         }
         None => None,
     };
-    if let Some(parts) = parts.filter(|parts| Digest::of_data(&parts.train) == *digest) {
+    // Without a digest the checksum of the held-out split has to do.
+    let same = |parts: &TrainingData| {
+        training.data.as_ref().is_none_or(|data| Digest::of_data(&parts.train) == *data)
+    };
+    if let Some(parts) = parts.filter(same) {
         return Ok(KnownData::Same(parts));
     }
     let (now, held_out) = (data.len(), training.held_out.map_or(0, |held_out| held_out.rows));
@@ -151,7 +152,13 @@ pub(super) fn training_data(model: &Model, files: &DataFiles, notes: &mut Vec<St
 fn data_for_fit(model: &Model, config: &FitConfig, notes: &mut Vec<String>) -> Result<TrainingData> {
     match training_data(model, &config.data, notes)? {
         KnownData::Same(data) | KnownData::Unknown(data) => Ok(data),
-        KnownData::Other(data, _) if config.other_data => Ok(data),
+        KnownData::Other(data, difference) if config.other_data => {
+            let file = config.data.data.display();
+            notes.push(format!(
+                "all rows of {file} are fitted to, but the model was trained on other data: {difference}"
+            ));
+            Ok(data)
+        }
         KnownData::Other(_, difference) => Err(WorkflowError::unfit(format!(
             "{} is not what the model was trained on: {difference}; give the data of the training, train again, or fit \
              to all rows of these with --other-data",

@@ -4,13 +4,14 @@
 use riemla::data::{Dataset, Targets};
 use riemla::predict::{Conformal, Prediction};
 use riemla::score::{RiskPoint, threshold_for_rate};
+use serde::Serialize;
 
 use super::error::{Result, WorkflowError};
 use super::members::Together;
 use crate::scores::{Doubts, decoded_targets, losses};
 
 /// What is wanted of new predictions.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Wanted {
     /// Highest error rate of the predictions that are not withheld.
     pub max_error: Option<f64>,

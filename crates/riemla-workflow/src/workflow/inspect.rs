@@ -190,7 +190,7 @@ fn samples(path: &Path) -> Result<Description> {
         ]),
         RunConfig::Reference(config) => properties.push(("settings", json!(config))),
     }
-    if let Some(chains) = ChainRecord::read(path)? {
+    if let Some(chains) = ChainRecord::read(path, &samples.run)? {
         properties.push(("chains", json!(chains)));
     }
     let processors: std::collections::BTreeSet<&str> =

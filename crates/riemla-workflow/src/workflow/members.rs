@@ -4,7 +4,6 @@
 //! second way.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use riemla::data::Dataset;
 use riemla::predict::{Prediction, Temperature};
@@ -18,9 +17,11 @@ use super::error::{Result, WorkflowError};
 use super::held_out::{held_out_rows, temperature};
 use super::input::DataFiles;
 use super::predictor::{Predictor, Way};
-use super::sample::{SampleConfig, Sampled, read_posterior, sample};
+use super::sample::{Sampled, sample};
+use super::sample_config::SampleConfig;
+use super::saved::read_posterior;
 use super::train::{NetworkChoice, TrainConfig, Trained, prepare, train_on};
-use crate::watch::Watch;
+use crate::watch::Session;
 
 /// The directories of the members; the directory itself if it is a plain one.
 pub fn directories(directory: &Path) -> Result<Vec<PathBuf>> {
@@ -29,28 +30,23 @@ pub fn directories(directory: &Path) -> Result<Vec<PathBuf>> {
 
 /// Trains several networks on the same rows, from fresh weights each: member k from the seed plus k − 1.
 ///
-/// Hidden layers are chosen once, for the first; prior and noise are found for each. Once `stop` is set, the members
+/// Hidden layers are chosen once, for the first; prior and noise are found for each. Once the session is stopped, the members
 /// that are finished are kept.
-pub fn train_members(
-    config: &TrainConfig,
-    members: usize,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
-) -> Result<Vec<Trained>> {
+pub fn train_members(config: &TrainConfig, members: usize, session: Session<'_>) -> Result<Vec<Trained>> {
     let prepared = prepare(config)?;
-    let mut all = vec![train_on(config, prepared.clone(), stop, watch)?];
+    let mut all = vec![train_on(config, prepared.clone(), session)?];
     for k in 1..members {
-        if stop.load(Ordering::Relaxed) {
+        if session.stopped() {
             break;
         }
-        watch.note(&format!("member {} of {members}", k + 1));
+        session.watch.note(&format!("member {} of {members}", k + 1));
         let next = TrainConfig {
             network: NetworkChoice::Given(all[0].model.network.clone()),
             seed: config.seed.wrapping_add(k as u64),
             baselines: false,
             ..config.clone()
         };
-        let trained = train_on(&next, prepared.clone(), stop, watch)?;
+        let trained = train_on(&next, prepared.clone(), session)?;
         if trained.report.status != TrainStatus::Stopped {
             all.push(trained);
         }
@@ -63,30 +59,25 @@ pub fn train_members(
 }
 
 /// Draws of every member: `samples` in all, shared out evenly (rounded up); member k has the seed plus k − 1.
-pub fn sample_members(
-    directory: &Path,
-    config: &SampleConfig,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
-) -> Result<Vec<Sampled>> {
+pub fn sample_members(directory: &Path, config: &SampleConfig, session: Session<'_>) -> Result<Vec<Sampled>> {
     let Some(members) = members_of(directory)? else {
-        return Ok(vec![sample(directory, config, stop, watch)?]);
+        return Ok(vec![sample(directory, config, session)?]);
     };
     let _in_use = InUse::claim(directory)?;
     let count = members.len();
     let mut all = Vec::new();
     for (k, member) in members.iter().enumerate() {
-        if stop.load(Ordering::Relaxed) && !all.is_empty() {
+        if session.stopped() && !all.is_empty() {
             break;
         }
-        watch.note(&format!("member {} of {count}", k + 1));
+        session.watch.note(&format!("member {} of {count}", k + 1));
         let own = SampleConfig {
             samples: config.samples.div_ceil(count as u64),
             seed: config.seed.wrapping_add(k as u64),
             seconds: config.seconds.map(|seconds| seconds / count as f64),
             ..config.clone()
         };
-        all.push(sample(member, &own, stop, watch)?);
+        all.push(sample(member, &own, session)?);
     }
     Ok(all)
 }

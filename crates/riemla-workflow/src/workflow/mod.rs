@@ -23,7 +23,9 @@ pub mod memory;
 pub mod predict;
 pub mod predictor;
 mod sample;
+mod sample_config;
 mod samplers;
+mod saved;
 pub mod set_summary;
 mod take;
 mod train;
@@ -41,11 +43,10 @@ pub use input::{ColumnChoices, DataFiles};
 pub use inspect::{Description, inspect};
 pub use predict::{OutputFormat, PredictConfig, Predicted, predict, predict_to_file};
 pub use predictor::Predictor;
-pub use sample::{
-    MOST_WEIGHTS, SAMPLES_DIRECTORY, SampleConfig, Sampled, draw_model, posterior_of, read_posterior, sample,
-    sample_in_memory, sample_model,
-};
+pub use sample::{SAMPLES_DIRECTORY, Sampled, draw_model, sample, sample_in_memory, sample_model};
+pub use sample_config::{MOST_WEIGHTS, SampleConfig};
 pub use samplers::{ChainRecord, ChainSummary, Made};
+pub use saved::{posterior_of, read_posterior};
 pub use take::{Kept, Taken};
 pub use train::{
     AUTO_HIDDEN, Baseline, ClassWeight, NetworkChoice, PartScores, Prepared, SearchCost, TrainConfig,

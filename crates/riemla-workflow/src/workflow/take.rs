@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -13,11 +12,11 @@ use riemla_files::{Origin, RunConfig, RunInfo, SampleStore, Shard};
 
 use super::budget::until;
 use super::diagnostics::{Diagnosis, mixed_processors};
-use super::error::{Result, WorkflowError};
-use super::sample::{SampleConfig, io, remarks};
+use super::error::{Result, WorkflowError, io};
+use super::sample_config::SampleConfig;
 use super::samplers::{Finished, Keeper, Log, Made, Sampler};
 use super::set_summary::SetSummary;
-use crate::watch::Watch;
+use crate::watch::Session;
 
 /// A set of draws, as they are.
 pub struct Kept {
@@ -35,6 +34,8 @@ pub struct Kept {
     pub out_of_time: bool,
     /// Whether the user stopped it.
     pub stopped: bool,
+    /// What the draws have in common, if they are on the disk.
+    run: Option<RunInfo>,
     finished: Box<dyn Finished>,
 }
 
@@ -66,32 +67,31 @@ pub(super) fn take(
     sampler: Box<dyn Sampler>,
     place: Option<(&Path, Origin)>,
     config: &SampleConfig,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
+    session: Session<'_>,
 ) -> Result<Taken> {
     let begun = Instant::now();
     let settings = sampler.config();
     let set = place.as_ref().map(|(set, _)| *set);
-    let kept = collect(sampler, place, config, stop, watch)?;
+    let kept = collect(sampler, place, config, session)?;
     let all_elsewhere =
         config.shard.is_some() && kept.failed.is_empty() && !kept.out_of_time && !kept.stopped;
     if kept.draws.is_empty() && !all_elsewhere {
         return Err(nothing(&kept.failed, kept.out_of_time));
     }
     // A part of the draws has no files but its log.
-    let set = set.filter(|_| config.shard.is_none());
-    watch.begin("checking the draws", 0);
+    let place = set.zip(kept.run.as_ref()).filter(|_| config.shard.is_none());
+    session.watch.begin("checking the draws", 0);
     let mut diagnosis = match kept.draws.is_empty() {
         true => Diagnosis::default(),
-        false => kept.finished.diagnose(set, &kept.draws)?,
+        false => kept.finished.diagnose(place, &kept.draws)?,
     };
-    if let (Some(set), Some(table)) = (set, &diagnosis.table) {
+    if let (Some((set, _)), Some(table)) = (place, &diagnosis.table) {
         table.write(set)?;
     }
     diagnosis.warnings.extend(kept.remarks);
     diagnosis.warnings.extend(mixed_processors(&kept.draws));
-    if let Some(set) = set {
-        SetSummary::new(kept.draws.len(), &diagnosis).write(set)?;
+    if let Some((set, run)) = place {
+        SetSummary::new(&kept.draws, &diagnosis).write(set, run)?;
     }
     Ok(Taken {
         config: settings,
@@ -111,8 +111,7 @@ pub(super) fn collect(
     sampler: Box<dyn Sampler>,
     place: Option<(&Path, Origin)>,
     config: &SampleConfig,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
+    session: Session<'_>,
 ) -> Result<Kept> {
     let run = |origin| RunInfo::new(sampler.config(), config.seed, sampler.dim(), origin);
     let place = place.map(|(set, origin)| (set, run(origin)));
@@ -123,8 +122,8 @@ pub(super) fn collect(
     };
     let before = log.len();
     let log = Mutex::new(log);
-    let (finished, out_of_time) = until(config.seconds, stop, |halt| {
-        let keeper = Keeper::new(&log, config, set, halt, watch);
+    let (finished, out_of_time) = until(config.seconds, session.stop, |halt| {
+        let keeper = Keeper::new(&log, config, set, Session::new(halt, session.watch));
         let finished = sampler.draw(&keeper)?;
         keeper.finish().map(|()| finished)
     });
@@ -144,7 +143,8 @@ pub(super) fn collect(
         made: finished.made(),
         remarks,
         out_of_time,
-        stopped: stop.load(Ordering::Relaxed),
+        stopped: session.stopped(),
+        run: place.map(|(_, run)| run),
         finished,
     })
 }
@@ -191,4 +191,17 @@ fn nothing(failed: &[(u64, String)], out_of_time: bool) -> WorkflowError {
         None if out_of_time => WorkflowError::Interrupted.out_of_time(),
         None => WorkflowError::Interrupted,
     }
+}
+
+/// What one should know about a log: what was lost of it, and that others may write to it.
+fn remarks(store: &SampleStore, path: &Path) -> Vec<String> {
+    let bytes = store.damaged_bytes();
+    let damage = (bytes > 0).then(|| {
+        format!(
+            "{} was damaged: {bytes} bytes of draws could not be read; the missing draws were drawn again, \
+             with the same values; check the disk",
+            path.display()
+        )
+    });
+    damage.into_iter().chain(store.unlocked().map(String::from)).collect()
 }

@@ -39,8 +39,8 @@ pub use memory::memory_estimate;
 pub use prior_search::{PriorFound, PriorSearch, PriorTrial, TrialStart};
 pub use product::{CurvatureProduct, ggn_vector_product};
 pub use structure::{
-    DiagonalPrecision, FullPrecision, KroneckerPrecision, LowRankPrecision, NamedArray, Precision,
-    PrecisionParts,
+    DiagonalPrecision, FullPrecision, KroneckerFactors, KroneckerPrecision, LowRankPrecision, NamedArray,
+    Precision, PrecisionParts,
 };
 pub use subset::{Subset, SubsetRanges};
 

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 
 /// Mean of (θ − θ*)·∇L(θ)/K over the draws: 1 for exact draws from exp(−L), by integration by
 /// parts, whether θ* is a minimum or not. Below 1 the draws are too close to θ*, above 1 too far
-/// out. K is the dimension of the objective; where only some weights are uncertain, use
+/// out, and below 0 they have left its basin ([`super::Misplaced`]). K is the dimension of the objective; where only some weights are uncertain, use
 /// [`super::Posterior::virial_ratio`].
 pub fn virial_ratio(objective: &dyn Objective, center: &[f64], thetas: &[&[f64]]) -> f64 {
     let each = thetas.iter().map(|theta| virial(objective, center, theta));

@@ -16,6 +16,7 @@ mod config;
 mod draw;
 mod geodesics;
 mod heights;
+mod misplaced;
 mod model;
 mod pilots;
 mod polish;
@@ -33,6 +34,7 @@ pub use calibrate::{Calibration, Trial};
 pub use config::{Method, MetricChoice, PosteriorConfig, Unfinished};
 pub use draw::{Draw, GeodesicSummary};
 pub use heights::virial_ratio;
+pub use misplaced::Misplaced;
 pub use model::{Model, NetworkOutputs, OutputMoments, Outputs};
 pub use polish::{
     HamiltonianChain, Leapfrog, LossLevel, Mass, Polish, PolishFound, PolishLength, PolishReport,

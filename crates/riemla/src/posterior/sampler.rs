@@ -77,7 +77,7 @@ impl Posterior {
                     format!("batches can be used with riem-la and lin-riem-la, not with {}", config.method);
                 return Err(Error::Unsupported(message));
             }
-            return Ok(());
+            return self.objective().map(drop);
         }
         config.validate_geodesics(&**model)?;
         if let Some(plan) = config.batch {

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use super::polish::{DRIFT_ERRORS, LOW_ACCEPTANCE};
-use super::{PolishReport, Posterior, SampleSet, SearchStatus};
+use super::{Misplaced, PolishReport, Posterior, SampleSet, SearchStatus};
 use crate::Result;
 use crate::geometry::{Diagnostics, Status};
 use crate::linalg::vector::dot;
+use crate::objective::check_failure;
 
 /// Relative change of the speed from start to end, above which a geodesic counts as not solved.
 pub const SPEED_LIMIT: f64 = 1e-2;
@@ -43,7 +44,7 @@ pub enum Warning {
         /// Largest relative correction in one step.
         correction: f64,
     },
-    /// Draws stay too close to θ*, or overshoot.
+    /// Draws stay too close to θ*, overshoot or have left its basin ([`Misplaced`]).
     Virial {
         /// The ratio, 1 for exact draws.
         ratio: f64,
@@ -125,10 +126,11 @@ impl fmt::Display for Warning {
                  {CORRECTION_LIMIT:.0e}): they were not followed accurately; tighten the tolerance"
             ),
             Self::Virial { ratio, standard_error, draws, made } => {
-                let (place, remedy) = off_the_virial_ratio(*ratio < 1.0, *made);
+                let misplaced = Misplaced::of(*ratio);
+                let remedy = misplaced.remedy(*made);
                 write!(
                     f,
-                    "the draws {place}: their virial ratio is {ratio:.2} ± {standard_error:.2} over \
+                    "the draws {misplaced}: their virial ratio is {ratio:.2} ± {standard_error:.2} over \
                      {draws} draws, but should be 1; {remedy}"
                 )
             }
@@ -168,26 +170,6 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Where draws of a wrong virial ratio are, and what to do about it.
-fn off_the_virial_ratio(low: bool, made: DrawsMade) -> (&'static str, &'static str) {
-    let place =
-        if low { "stay too close to the trained weights" } else { "overshoot (their loss is too high)" };
-    let remedy = match (made, low) {
-        (DrawsMade::Gaussian, true) => "the Gaussian is narrower than the posterior; try riem-la",
-        (DrawsMade::Gaussian, false) => {
-            "the Gaussian reaches beyond the region where the posterior has its mass; try lin-la or riem-la"
-        }
-        (DrawsMade::Batches, false) => {
-            "each draw follows the loss of its own batch and ignores the other rows; use larger batches, all rows, \
-             or a larger prior precision"
-        }
-        (DrawsMade::Polished, _) => "the chains that polish them are too short; polish with more gradients",
-        (_, true) => "lower the strength of the metric, or choose it by the virial rule",
-        (_, false) => "raise the strength of the metric, or choose it by the virial rule",
-    };
-    (place, remedy)
-}
-
 /// The warnings that apply to a set of draws, the gravest first. Costs one gradient of the loss on
 /// all data, and one more per draw.
 pub fn warnings(set: &SampleSet, posterior: &Posterior) -> Result<Vec<Warning>> {
@@ -200,7 +182,7 @@ pub fn warnings(set: &SampleSet, posterior: &Posterior) -> Result<Vec<Warning>> 
     polish(set, &mut found);
     let random = posterior.config().method != super::Method::Map;
     if random {
-        found.extend(minimum(posterior));
+        found.extend(minimum(posterior)?);
         found.extend(virial(set, posterior)?);
     }
     found.extend(posterior.warning().map(Warning::NotSmooth));
@@ -266,10 +248,12 @@ fn geodesics(set: &SampleSet, found: &mut Vec<Warning>) {
 }
 
 /// The Newton decrement against the mean rise of the loss.
-fn minimum(posterior: &Posterior) -> Option<Warning> {
+fn minimum(posterior: &Posterior) -> Result<Option<Warning>> {
     let gaussian = posterior.gaussian();
     let mut gradient = vec![0.0; gaussian.theta().len()];
-    posterior.model().value_and_gradient(gaussian.theta(), &mut gradient);
+    let model = posterior.model().as_ref();
+    model.value_and_gradient(gaussian.theta(), &mut gradient);
+    check_failure(model)?;
     let gradient = gaussian.subset().gather(&gradient);
     let mut step = gradient.clone();
     gaussian.precision().solve(&mut step);
@@ -277,7 +261,7 @@ fn minimum(posterior: &Posterior) -> Option<Warning> {
     let scale = 0.5 * gradient.len() as f64;
     let gradient_norm = dot(&gradient, &gradient).sqrt();
     let small = decrement <= (NEWTON_SHARE * scale).max(1.0);
-    (!small).then_some(Warning::NotAMinimum { decrement, scale, gradient_norm })
+    Ok((!small).then_some(Warning::NotAMinimum { decrement, scale, gradient_norm }))
 }
 
 fn virial(set: &SampleSet, posterior: &Posterior) -> Result<Option<Warning>> {

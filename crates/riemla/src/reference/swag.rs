@@ -40,6 +40,12 @@ impl Default for Swag {
 }
 
 impl Swag {
+    /// The same for a loss on this many rows: at most half of them go into a batch, since with all of them the descent
+    /// would have no noise.
+    pub fn for_rows(self, rows: usize) -> Self {
+        Self { batch_size: self.batch_size.min((rows / 2).max(1)), ..self }
+    }
+
     /// Checks the ranges of the settings.
     pub fn check(&self) -> Result<()> {
         check_positive("scale", self.scale)?;

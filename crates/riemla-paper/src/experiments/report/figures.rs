@@ -103,7 +103,7 @@ fn load(
     let known = [Setting::ANY].into_iter().chain(Setting::PRESETS);
     for setting in known.chain(experiment.settings.iter().copied()).collect::<BTreeSet<_>>() {
         for method in experiment.methods.iter().map(|entry| entry.method) {
-            let key = Subject::Problem(problem).key(experiment, (SEED, prior), (setting, method));
+            let key = Subject::Problem(problem).key(experiment, SEED, prior, setting, method);
             let set = set_directory(saved.out, &key);
             if saved.records.get(&key).is_some() && set.join(SAMPLES_FILE).is_file() {
                 let draws = read_samples(&set)?.draws;
@@ -116,7 +116,7 @@ fn load(
     if sets.is_empty() {
         return Ok(None);
     }
-    let (rows, fit, laplace) = trained(problem, (SEED, prior), (saved.out, saved.data))?;
+    let (rows, fit, laplace) = trained(problem, SEED, prior, saved.out, saved.data)?;
     Ok(Some(Drawn { problem: problem.clone(), rows, fit, laplace, prior, sets }))
 }
 

@@ -11,7 +11,7 @@ use super::super::bench::{Bench, Source, Verdict};
 use super::super::cell::{Drawn, Wanted};
 use super::super::record::{CellKey, MadeFrom, ModelSummary, Score};
 use super::super::{ExperimentError, MethodName, Result};
-use super::chains::{self, ChainSummary};
+use super::chains::{self, ChainVerdict};
 use super::distance::{Distances, Truth, finite};
 use super::plan::TruthPlan;
 use super::target::Target;
@@ -44,7 +44,7 @@ pub struct TruthNumbers {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polish: Option<PolishNumbers>,
     /// How chains ended.
-    pub chains: Option<ChainSummary>,
+    pub chains: Option<ChainVerdict>,
 }
 
 /// The chains of polished draws.

@@ -1,6 +1,5 @@
 //! Markov chains of a target, and whether they can be trusted.
 
-use riemla::Control;
 use riemla::reference::{Chains, Convergence, Reference, microcanonical, nuts};
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +10,7 @@ use super::target::Target;
 
 /// How chains ended.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct ChainSummary {
+pub struct ChainVerdict {
     /// Largest R-hat of what is judged: predictions and the loss for networks, whose weights can be
     /// exchanged without another prediction; the coordinates and the loss for densities.
     pub r_hat: Option<f64>,
@@ -35,7 +34,7 @@ pub struct ChainSummary {
 pub fn run(target: &dyn Target, plan: &ChainPlan, step: Option<f64>, wanted: &Wanted<'_>) -> Result<Drawn> {
     let objective = target.objective(false)?;
     let starts: Vec<Vec<f64>> = (0..plan.chains as u64).map(|c| target.start(wanted.seed, c)).collect();
-    let control = Control::default().stopping(wanted.stop);
+    let control = wanted.session.control();
     let (chains, config) = match step.map(|step| plan.microcanonical(step)) {
         None => {
             let config = plan.nuts();
@@ -58,7 +57,7 @@ pub fn run(target: &dyn Target, plan: &ChainPlan, step: Option<f64>, wanted: &Wa
     keep(wanted, config.into(), target.center().len(), drawn)
 }
 
-fn summary(target: &dyn Target, chains: &Chains) -> Result<ChainSummary> {
+fn summary(target: &dyn Target, chains: &Chains) -> Result<ChainVerdict> {
     let dim = target.center().len();
     let weights = (0..dim).map(|k| chains.of(|draw| draw[k])).collect::<riemla::Result<Vec<_>>>()?;
     let weights = Convergence::worst(weights);
@@ -70,7 +69,7 @@ fn summary(target: &dyn Target, chains: &Chains) -> Result<ChainSummary> {
         None => Convergence::worst([weights, loss]),
     };
     let finite = super::distance::finite;
-    Ok(ChainSummary {
+    Ok(ChainVerdict {
         r_hat: finite(judged.r_hat),
         bulk_ess: finite(judged.bulk_ess),
         tail_ess: finite(judged.tail_ess),

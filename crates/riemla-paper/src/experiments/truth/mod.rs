@@ -18,7 +18,7 @@ mod target;
 mod tests;
 
 pub use against::{Against, PolishNumbers, TruthNumbers};
-pub use chains::ChainSummary;
+pub use chains::ChainVerdict;
 pub use density::Density;
 pub use distance::Distances;
 pub use plan::{ChainPlan, TruthPlan};

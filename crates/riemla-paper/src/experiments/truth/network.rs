@@ -1,8 +1,5 @@
 //! The posterior of a network as a target: trained to a mode, prior and noise given.
 
-use std::sync::atomic::Ordering;
-
-use riemla::Control;
 use riemla::objective::{Likelihood, LinearizedLoss, Objective};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{Ensemble, Reference, Swag, swag};
@@ -20,18 +17,9 @@ impl Fitted<'_> {
     /// No draws if a learning rate that was given is too large for the loss.
     pub(in super::super) fn swag(&self, rate: Option<f64>, wanted: &Wanted<'_>) -> Result<Drawn> {
         let default = Swag::default();
-        let config = Swag {
-            batch_size: default.batch_size.min(self.rows.train.len()),
-            learning_rate: rate.unwrap_or(default.learning_rate),
-            ..default
-        };
-        let found = swag(
-            &self.fit.loss,
-            &self.fit.theta,
-            wanted.seed,
-            &config,
-            Control::default().stopping(wanted.stop),
-        );
+        let config = Swag { learning_rate: rate.unwrap_or(default.learning_rate), ..default }
+            .for_rows(self.rows.train.len());
+        let found = swag(&self.fit.loss, &self.fit.theta, wanted.seed, &config, wanted.session.control());
         let (moments, report) = match found {
             Err(riemla::Error::Stopped { .. }) => return Err(ExperimentError::Interrupted),
             Err(error @ riemla::Error::Range { .. }) if rate.is_some() => {
@@ -51,9 +39,9 @@ impl Fitted<'_> {
         let ensemble = Ensemble::default();
         let (mut thetas, mut gradients) = (Vec::new(), 0);
         for index in 0..wanted.samples {
-            let control = Control::default().stopping(wanted.stop);
+            let control = wanted.session.control();
             let member = ensemble.member(&self.fit.loss, wanted.seed, index, control)?;
-            if wanted.stop.load(Ordering::Relaxed) {
+            if wanted.session.stopped() {
                 return Err(ExperimentError::Interrupted);
             }
             gradients += ensemble.training.epochs_for(self.rows.train.len()) + member.report.iterations;

@@ -8,7 +8,7 @@ use super::super::report::unfinished;
 use super::super::results::mean;
 use super::super::{Experiment, MethodName, Result};
 use super::against::TruthNumbers;
-use super::chains::ChainSummary;
+use super::chains::ChainVerdict;
 use super::{figures, polish};
 use riemla_workflow::report::{Section, Table, decimals};
 use riemla_workflow::setting::Entry;
@@ -50,7 +50,7 @@ impl Line<'_> {
         mean(self.records.iter().filter_map(|record| of(record)))
     }
 
-    fn of_chains(&self, of: impl Fn(&ChainSummary) -> Option<f64>) -> Option<f64> {
+    fn of_chains(&self, of: impl Fn(&ChainVerdict) -> Option<f64>) -> Option<f64> {
         self.number(|numbers| numbers.chains.as_ref().and_then(&of))
     }
 

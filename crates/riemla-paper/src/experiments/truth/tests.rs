@@ -17,9 +17,8 @@ use super::plan::ChainPlan;
 use super::plane::Plane;
 use super::target::Target;
 use crate::datasets::DataDirs;
-use riemla_workflow::watch::Silent;
+use riemla_workflow::watch::{Session, Silent};
 
-static GO: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(true);
 
 fn key(entry: &str) -> CellKey {
@@ -35,7 +34,7 @@ fn key(entry: &str) -> CellKey {
 }
 
 fn wanted<'a>(target: &'a dyn Target, set: &'a Path, samples: u64) -> Wanted<'a> {
-    Wanted { set, seed: 3, samples, origin: &target.made_from().draws, stop: &GO, watch: &Silent }
+    Wanted { set, seed: 3, samples, origin: &target.made_from().draws, session: Session::silent() }
 }
 
 fn drawn(target: &dyn Target, entry: &str, samples: u64) -> Drawn {
@@ -107,7 +106,7 @@ fn chains_converge_on_a_logistic_regression_and_say_when_they_are_too_short() {
     let experiment = builtin("truth").expect("built in");
     let problem = &experiment.problems[0];
     let rows = rows(problem, &data_of(problem, &DataDirs::new(None)).expect("data"), 3).expect("rows");
-    let fit = fit::fit(out.path(), problem, &rows, (3, PriorName::Given), &GO, &Silent).expect("a fit");
+    let fit = fit::fit(out.path(), problem, &rows, 3, PriorName::Given, Session::silent()).expect("a fit");
     let ready = Ready { experiment: &experiment, problem, strange: Vec::new() };
     let target = Fitted::new(&ready, &rows, &fit, PriorName::Given).expect("an approximation");
     let set = set_directory(out.path(), &key("nuts"));
@@ -138,11 +137,11 @@ fn a_stop_leaves_nothing_half_done_and_what_is_done_is_not_done_again() {
     experiment.problems.truncate(1);
     experiment.methods = ["la", "riem-la virial"].map(|name| name.parse().expect("a method")).into();
     let mut request = request(out.path(), experiment);
-    let stopped = run(&request, &STOP, &Silent).expect("an outcome");
+    let stopped = run(&request, Session::new(&STOP, &Silent)).expect("an outcome");
     assert!(stopped.interrupted);
     assert!(Records::open(out.path()).expect("opens").as_slice().is_empty());
     let read = || std::fs::read(out.path().join("runs.jsonl")).expect("records");
-    let outcome = run(&request, &GO, &Silent).expect("an outcome");
+    let outcome = run(&request, Session::silent()).expect("an outcome");
     assert!(!outcome.interrupted && outcome.failures.is_empty(), "{:?}", outcome.failures);
     let first = read();
     let records = Records::open(out.path()).expect("opens");
@@ -152,11 +151,11 @@ fn a_stop_leaves_nothing_half_done_and_what_is_done_is_not_done_again() {
     let logistic = records.get(&of("logistic 2-D", "nuts")).expect("a record");
     let truth = logistic.truth.expect("numbers");
     assert!(!truth.exact_truth && truth.distances.weights.is_none() && truth.nll.is_some());
-    run(&request, &GO, &Silent).expect("an outcome");
+    run(&request, Session::silent()).expect("an outcome");
     assert_eq!(read(), first);
     // What is made of other settings is made again, and the others stay.
     request.experiments[0].samples += 5;
-    run(&request, &GO, &Silent).expect("an outcome");
+    run(&request, Session::silent()).expect("an outcome");
     let records = Records::open(out.path()).expect("opens");
     let la = records.get(&of("funnel", "la")).expect("a record");
     assert_eq!((la.samples, records.as_slice().len()), (request.experiments[0].samples, 9));
@@ -167,11 +166,11 @@ fn a_stop_leaves_nothing_half_done_and_what_is_done_is_not_done_again() {
     };
     let before = distances(&records);
     request.experiments[0].truth.iter_mut().for_each(|plan| plan.chains.warmup += 50);
-    run(&request, &GO, &Silent).expect("an outcome");
+    run(&request, Session::silent()).expect("an outcome");
     assert_ne!(distances(&Records::open(out.path()).expect("opens")), before);
     // Several seeds are averaged, and the numbers are no tables of the paper.
     request.experiments[0].seeds = 2;
-    run(&request, &GO, &Silent).expect("an outcome");
+    run(&request, Session::silent()).expect("an outcome");
     let page = write_report(out.path(), &request.data).expect("a report");
     let html = std::fs::read_to_string(page).expect("a page");
     for part in ["Closest methods", "riem-la virial", "did not converge", "<svg"] {

@@ -154,7 +154,7 @@ fn scores([a, b]: &[Loaded; 2], test: &[Dataset; 2], bootstrap: &Bootstrap) -> R
     let pair = |kind: &ScoreKind| {
         let scorer = Scorer::default();
         let values = [scorer.of(kind, &first, &targets)?, scorer.of(kind, &second, &targets)?];
-        let difference = scorer.difference(kind, (&first, &second), &targets, bootstrap)?;
+        let difference = scorer.difference(kind, &first, &second, &targets, bootstrap)?;
         Ok(ScorePair { kind: *kind, values, difference })
     };
     kinds(kind_of(&first)).iter().map(pair).collect()

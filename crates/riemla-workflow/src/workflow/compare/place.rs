@@ -6,7 +6,8 @@ use riemla_files::posterior::POSTERIOR_FILE;
 
 use crate::workflow::draws::choose;
 use crate::workflow::error::{Result, WorkflowError};
-use crate::workflow::sample::{SAMPLES_DIRECTORY, refuse_members};
+use crate::workflow::sample::SAMPLES_DIRECTORY;
+use crate::workflow::saved::refuse_members;
 
 /// A set of draws in a posterior directory.
 #[derive(Debug, Clone, PartialEq, Eq)]

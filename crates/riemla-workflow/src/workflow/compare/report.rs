@@ -33,7 +33,7 @@ pub fn report(comparison: &Comparison) -> Report {
 const EACH: &str = "The mean rise of the loss above the trained weights is about half the number of \
     uncertain weights for draws of a posterior that is close to a Gaussian. The virial ratio is 1 for \
     exact draws of any posterior: below 1 draws stay too close to the trained weights, above 1 they \
-    overshoot.";
+    overshoot; if it is negative, they have left the basin of the trained weights.";
 
 fn summary(comparison: &Comparison) -> String {
     let of_side = |side: &super::Side| {

@@ -14,7 +14,7 @@ use crate::scores::decoded_targets;
 use crate::workflow::draws::{DrawnSet, assembled, drawn};
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::predictor::{Predictor, ROWS};
-use crate::workflow::sample::{loss_of, read_posterior};
+use crate::workflow::saved::{loss_of, read_posterior};
 
 /// A set of draws as it was read.
 pub(super) struct Loaded {
@@ -68,7 +68,7 @@ impl Loaded {
     /// Reads a set of at least two draws.
     pub fn read(place: Place) -> Result<Self> {
         let saved = read_posterior(&place.posterior)?;
-        let DrawnSet { config, seed, thetas } = drawn(&saved, &place.posterior, &place.set)?;
+        let DrawnSet { config, seed, thetas, .. } = drawn(&saved, &place.posterior, &place.set)?;
         if thetas.len() < 2 {
             return Err(WorkflowError::unfit(format!(
                 "{} of {} has {} draw: a comparison needs at least 2 draws of each set, better 100",

@@ -5,6 +5,7 @@
 //! intervals, differences with their own intervals, and how well out-of-distribution data are recognised.
 
 mod figures;
+mod made_from;
 mod ood;
 mod report;
 mod result;
@@ -29,6 +30,7 @@ use crate::watch::Watch;
 use result::{advised, loss_to_map, temperature_note};
 use ways::{Source, Way, ways};
 
+pub use made_from::MadeFrom;
 pub use ood::OodResult;
 pub use report::report;
 pub use result::{Evaluation, MethodResult};
@@ -85,6 +87,7 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
     notes.extend(advised(&methods).filter_map(|method| loss_to_map(&method.name, name, method.gain?)));
     let map = methods.iter().find(|method| method.method == MethodName::MapTemperature);
     let temperature = map.and_then(|method| method.temperature);
+    let made_from = MadeFrom::new(&posteriors, &data, &others, held_out.as_ref(), config);
     Ok(Evaluation {
         posterior: directory.display().to_string(),
         data: config.data.data.display().to_string(),
@@ -93,6 +96,7 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
         model: saved.model.clone(),
         targets: judge.targets,
         methods,
+        made_from,
         temperature,
         bootstrap: config.bootstrap,
         notes,
@@ -122,7 +126,7 @@ impl Judge<'_> {
         let interval = |kind: &ScoreKind| scorer.interval(kind, &prediction, targets, &config.bootstrap);
         let scores = kinds(self.kind).iter().map(interval).collect::<riemla::Result<_>>()?;
         let pair = |map: &MethodResult| {
-            scorer.difference(proper(self.kind), (&prediction, &map.prediction), targets, &config.bootstrap)
+            scorer.difference(proper(self.kind), &prediction, &map.prediction, targets, &config.bootstrap)
         };
         let gain = map.map(pair).transpose()?;
         let mut ood = Vec::new();
@@ -139,6 +143,7 @@ impl Judge<'_> {
             name: name.clone(),
             method: *method,
             draws: source.draws(),
+            theta: source.digests(),
             temperature: source.temperature(),
             scores,
             per_target: scorer.per_target(&prediction, targets)?,

@@ -6,9 +6,10 @@ use riemla::data::Targets;
 use riemla::objective::{Likelihood, PriorPrecision, TargetKind};
 use riemla::predict::{Prediction, Temperature};
 use riemla::score::{Bootstrap, Interval};
-use riemla_files::Model;
+use riemla_files::{Digest, Model};
 use serde_json::{Value, json};
 
+use super::made_from::MadeFrom;
 use super::ood::OodResult;
 use super::selective::Selective;
 use crate::method::MethodName;
@@ -27,6 +28,8 @@ pub struct MethodResult {
     pub method: MethodName,
     /// Weights that predictions average over.
     pub draws: usize,
+    /// The digest of these weights, of each member.
+    pub theta: Vec<Digest>,
     /// The temperature of its predictions; 1 if none.
     pub temperature: Option<Temperature>,
     /// Scores in the order of [`kinds`].
@@ -101,6 +104,8 @@ pub struct Evaluation {
     pub likelihood: Likelihood,
     /// The truth, in the units of the data.
     pub targets: Targets,
+    /// What all scores depend on.
+    pub made_from: MadeFrom,
     /// Every way to predict, the trained weights first.
     pub methods: Vec<MethodResult>,
     /// The temperature of the trained weights.
@@ -139,6 +144,7 @@ impl Evaluation {
                 .collect();
             json!({
                 "method": method.name,
+                "made_from": { "method": method.method, "theta": method.theta },
                 "draws": method.draws,
                 "temperature": method.temperature,
                 "scores": scores,
@@ -155,6 +161,7 @@ impl Evaluation {
             "version": env!("CARGO_PKG_VERSION"),
             "posterior": self.posterior,
             "data": self.data,
+            "made_from": self.made_from,
             "rows": self.targets.len(),
             "prior_precision": self.prior_precision,
             "likelihood": self.likelihood,

@@ -5,13 +5,13 @@ use std::path::Path;
 use riemla::data::Dataset;
 use riemla::objective::Likelihood;
 use riemla::predict::{Prediction, Temperature};
-use riemla_files::SavedPosterior;
 use riemla_files::encoding::Scale;
+use riemla_files::{Digest, SavedPosterior};
 
 use super::EvaluateConfig;
 use crate::method::MethodName;
 use crate::scores::constant;
-use crate::workflow::draws::{AT_TEMPERATURE, DrawnSet, assembled, closed_form, drawn, predictor, set_names};
+use crate::workflow::draws::{AT_TEMPERATURE, DrawnSet, assembled, closed_form, drawn, set_names};
 use crate::workflow::error::Result;
 use crate::workflow::guarantees::Wanted;
 use crate::workflow::held_out::{TemperatureChoice, temperature};
@@ -45,6 +45,22 @@ impl Source {
         }
     }
 
+    /// Outputs per row.
+    fn outputs(&self) -> usize {
+        match self {
+            Self::Constant { outputs, .. } => *outputs,
+            Self::Weights(together) => together.predictors[0].model.output_len(),
+        }
+    }
+
+    /// The digest of the draws of each member.
+    pub(super) fn digests(&self) -> Vec<Digest> {
+        match self {
+            Self::Constant { .. } => Vec::new(),
+            Self::Weights(together) => together.predictors.iter().map(|one| digest(&one.thetas)).collect(),
+        }
+    }
+
     pub(super) fn temperature(&self) -> Option<Temperature> {
         match self {
             Self::Constant { .. } => None,
@@ -60,6 +76,11 @@ impl Source {
             Self::Weights(together) => together.predict(inputs),
         }
     }
+}
+
+/// As in `samples.json`.
+fn digest(thetas: &[Vec<f64>]) -> Digest {
+    Digest::of_numbers(thetas.iter().map(Vec::as_slice))
 }
 
 /// What several members are called together, after the name of one.
@@ -164,22 +185,25 @@ fn ways_of(
             directory.display()
         ));
     }
-    let weights = |name: &str, method: MethodName, predictor: Predictor| -> Result<Way> {
-        let summary = SetSummary::read(&directory.join(SAMPLES_DIRECTORY).join(name))?;
+    let of_set = |name: &str| -> Result<Way> {
+        let DrawnSet { config, thetas, run, .. } = drawn(saved, directory, name)?;
+        let summary = match run {
+            Some(run) => {
+                SetSummary::read(&directory.join(SAMPLES_DIRECTORY).join(name), &run, &digest(&thetas))?
+            }
+            None => None,
+        };
+        let (method, predictor) = ((&config).into(), assembled(saved, &config, thetas)?);
         Ok(Way { name: name.into(), method, source: Source::Weights(predictor.into()), summary })
     };
-    let of_set = |name: &str| -> Result<Way> {
-        let DrawnSet { config, thetas, .. } = drawn(saved, directory, name)?;
-        weights(name, (&config).into(), assembled(saved, &config, thetas)?)
-    };
-    let named = |method: MethodName, predictor| weights(method.name(), method, predictor);
-    let map = predictor(saved, directory, MethodName::Map.name())?;
-    let mut all = vec![named(MethodName::Map, map.clone())?];
+    let map = of_set(MethodName::Map.name())?;
+    let outputs = map.source.outputs();
+    let mut all = vec![map];
     if let Some(data) = &saved.data {
         let source = Source::Constant {
             train: data.train.clone(),
             likelihood: Box::new(saved.laplace.likelihood),
-            outputs: map.model.output_len(),
+            outputs,
             scales: scales(&saved.model),
         };
         let method = MethodName::Constant;
@@ -190,7 +214,10 @@ fn ways_of(
     let others: Vec<&str> = sets.iter().map(String::as_str).filter(|name| !done(name)).collect();
     for name in cheap.into_iter().chain(others) {
         all.push(match name.parse() {
-            Ok(MethodName::LinLaProbit) => named(MethodName::LinLaProbit, closed_form(saved)?)?,
+            Ok(method @ MethodName::LinLaProbit) => {
+                let source = Source::Weights(closed_form(saved)?.into());
+                Way { name: name.into(), method, source, summary: None }
+            }
             _ => of_set(name)?,
         });
     }

@@ -4,7 +4,6 @@ mod columns;
 mod writer;
 
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use riemla_files::encoding::Tally;
 use riemla_files::table::read_table_from;
@@ -14,7 +13,7 @@ use super::error::{Result, WorkflowError};
 use super::guarantees::Guarantees;
 use super::input::DataFiles;
 use super::members::Together;
-use crate::watch::Watch;
+use crate::watch::Session;
 
 pub use columns::{class_names, target_names};
 pub use writer::OutputFormat;
@@ -55,12 +54,12 @@ pub fn predict(
     model: &Model,
     config: &PredictConfig,
     out: &mut dyn Write,
-    (stop, watch): (&AtomicBool, &dyn Watch),
+    session: Session<'_>,
 ) -> Result<Predicted> {
     if !(config.level > 0.0 && config.level < 1.0) {
         return Err(riemla::Error::range("level", config.level, "between 0 and 1").into());
     }
-    watch.begin("predicting", 0);
+    session.watch.begin("predicting", 0);
     let writer = Writer::new(out, config.format);
     let mut run = Run { writer, predictor, model, config, rows: 0 };
     let mut notes = Vec::new();
@@ -84,11 +83,11 @@ pub fn predict(
     let reader = CsvReader::new(source, &encoding.kinds())?;
     let mut reader = reader.only(&encoding.columns(false), &config.keep)?;
     while let Some(table) = reader.next_chunk(CHUNK)? {
-        if stop.load(Ordering::Relaxed) {
+        if session.stopped() {
             return Err(WorkflowError::Interrupted);
         }
         run.chunk(Some(&table), &encoding.inputs(&table, &mut tally)?)?;
-        (0..table.rows).for_each(|_| watch.step());
+        (0..table.rows).for_each(|_| session.watch.step());
     }
     if run.rows == 0 {
         let file = reader.name().to_string();
@@ -130,11 +129,11 @@ pub fn predict_to_file(
     model: &Model,
     config: &PredictConfig,
     output: &OutputFile,
-    control: (&AtomicBool, &dyn Watch),
+    session: Session<'_>,
 ) -> Result<Predicted> {
     let mut outcome = None;
     let written = output.write(|writer| {
-        let predicted = outcome.insert(predict(predictor, model, config, writer, control));
+        let predicted = outcome.insert(predict(predictor, model, config, writer, session));
         // Any error will do: it keeps the file from being put in place.
         if predicted.is_ok() { Ok(()) } else { Err(std::io::Error::other("no predictions")) }
     });

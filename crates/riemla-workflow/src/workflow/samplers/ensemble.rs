@@ -8,14 +8,14 @@ use riemla::Control;
 use riemla::posterior::Draw;
 use riemla::reference::{Ensemble, Reference};
 use riemla::train::TrainStatus;
-use riemla_files::{RunConfig, SavedPosterior, TrainingData};
+use riemla_files::{RunConfig, RunInfo, SavedPosterior, TrainingData};
 
 use super::problem::Problem;
 use super::{Finished, Keeper, Sampler};
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::draw_table::DrawTable;
 use crate::workflow::error::Result;
-use crate::workflow::sample::SampleConfig;
+use crate::workflow::sample_config::SampleConfig;
 
 /// Trainings to be made.
 pub(super) struct Sampling {
@@ -33,11 +33,12 @@ struct Drawn {
 impl Sampling {
     /// Checks the data.
     pub(super) fn new(
-        posterior: (SavedPosterior, TrainingData),
+        saved: SavedPosterior,
+        data: TrainingData,
         settings: Ensemble,
         config: &SampleConfig,
     ) -> Result<Self> {
-        Ok(Self { problem: Problem::new(posterior, config)?, settings })
+        Ok(Self { problem: Problem::new(saved, data, config)?, settings })
     }
 }
 
@@ -53,16 +54,16 @@ impl Sampler for Sampling {
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
         let Self { problem, settings } = *self;
         let missing = keeper.missing();
-        keeper.watch.begin("training members of the ensemble", missing.len() as u64);
+        keeper.session.watch.begin("training members of the ensemble", missing.len() as u64);
         let failed = Mutex::new(Vec::new());
         let member = |&index: &u64| {
-            let control = Control::default().stopping(keeper.halt);
+            let control = Control::default().stopping(keeper.session.stop);
             match settings.member(&problem.loss, problem.seed, index, control) {
                 // Cut short: not what (seed, index) stands for.
                 Ok(member) if keeper.halted() || member.report.status == TrainStatus::Stopped => None,
                 Ok(member) => {
                     keeper.keep_weights(index, member.theta);
-                    keeper.watch.step();
+                    keeper.session.watch.step();
                     Some(matches!(member.report.status, TrainStatus::IterationLimit | TrainStatus::NonFinite))
                 }
                 Err(error) => {
@@ -83,9 +84,9 @@ impl Finished for Drawn {
         &self.failed
     }
 
-    fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
-        let looks = self.problem.looks(draws);
-        let mut summary = self.problem.summary(draws, &looks, self.problem.weights());
+    fn diagnose(&self, _: Option<(&Path, &RunInfo)>, draws: &[Draw]) -> Result<Diagnosis> {
+        let looks = self.problem.looks(draws)?;
+        let mut summary = self.problem.summary(draws, &looks);
         // Members are minima: their gradients vanish, and the ratio is 0 however good they are.
         summary.virial_ratio = None;
         summary.failed = self.failed.len();

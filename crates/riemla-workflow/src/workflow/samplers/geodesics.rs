@@ -11,7 +11,7 @@ use riemla::posterior::{
     Strength, Verdict,
 };
 use riemla_files::ours::{POLISH_FILE, STRENGTH_FILE};
-use riemla_files::{RunConfig, SavedPosterior, Shard, TrainingData};
+use riemla_files::{RunConfig, RunInfo, SavedPosterior, Shard, TrainingData};
 
 use super::{Finished, Keeper, Made, Sampler};
 use crate::polish::settle_polish;
@@ -20,7 +20,8 @@ use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::held_out::too_few;
 use crate::workflow::predictor::Predictor;
-use crate::workflow::sample::{SampleConfig, loss_of};
+use crate::workflow::sample_config::SampleConfig;
+use crate::workflow::saved::loss_of;
 
 /// A posterior of the library, before its draws.
 pub(crate) struct Geodesics {
@@ -43,7 +44,8 @@ struct Drawn {
 impl Geodesics {
     /// Checks data and settings.
     pub(super) fn new(
-        (saved, data): (SavedPosterior, TrainingData),
+        saved: SavedPosterior,
+        data: TrainingData,
         settings: &PosteriorConfig,
         config: &SampleConfig,
     ) -> Result<Self> {
@@ -75,15 +77,14 @@ impl Geodesics {
 
     /// The posterior at the strength that its rule finds; found once per set, then kept in a file.
     fn settled(self, keeper: &Keeper<'_>) -> Result<Settled> {
-        keeper.watch.begin("choosing the strength of the metric", 0);
+        keeper.session.watch.begin("choosing the strength of the metric", 0);
         let place = keeper.place().map(|(set, run)| (set.join(STRENGTH_FILE), run));
         let place = place.as_ref().map(|(file, run)| (file.as_path(), run));
         if let (Some(shard), Some((file, _))) = (keeper.shard.filter(|shard| !shard.is_first()), place) {
             let rule = self.settings.method.is_riemannian() && self.settings.strength.fixed().is_none();
-            wait_for(rule, "strength of the metric", "--strength", (shard, file), keeper)?;
+            wait_for(rule, "strength of the metric", "--strength", shard, file, keeper)?;
         }
-        let control =
-            SettleControl { stop: keeper.halt, watch: keeper.watch, draws: keeper.missing().len() as u64 };
+        let control = SettleControl { session: keeper.session, draws: keeper.missing().len() as u64 };
         let settled = match (settle(self.posterior, self.seed, place, control), place) {
             (Err(WorkflowError::Library(riemla::Error::Stopped { .. })), Some((file, run))) => {
                 let (trials, file) = kept_trials(file, run)?;
@@ -97,7 +98,7 @@ impl Geodesics {
         if let Some(FoundStrength { strength, status, .. }) = &settled.found {
             let converged = *status == SearchStatus::Converged;
             let status = if converged { String::new() } else { format!(" ({status})") };
-            keeper.watch.note(&format!("strength of the metric: {strength:.4}{status}"));
+            keeper.session.watch.note(&format!("strength of the metric: {strength:.4}{status}"));
         }
         Ok(settled)
     }
@@ -109,9 +110,9 @@ impl Geodesics {
         if self.settings.batch.is_none_or(|plan| plan.size != BatchSize::Auto) {
             return Ok(());
         }
-        keeper.watch.begin("choosing the rows of batches", 0);
+        keeper.session.watch.begin("choosing the rows of batches", 0);
         if let (Some(rows), Some(all)) = (self.posterior.batch_rows()?, self.posterior.model().rows()) {
-            keeper.watch.note(&format!("rows per batch: {rows} of {all}"));
+            keeper.session.watch.note(&format!("rows per batch: {rows} of {all}"));
         }
         Ok(())
     }
@@ -126,19 +127,22 @@ fn settled_polish(
     if posterior.config().polish.is_none() {
         return Ok((posterior, None));
     }
-    keeper.watch.begin("choosing the step size of the polish", 0);
+    keeper.session.watch.begin("choosing the step size of the polish", 0);
     let place = keeper.place().map(|(set, run)| (set.join(POLISH_FILE), run));
     let place = place.as_ref().map(|(file, run)| (file.as_path(), run));
     if let (Some(shard), Some((file, _))) = (keeper.shard.filter(|shard| !shard.is_first()), place) {
-        wait_for(true, "step size of the polish", "--polish", (shard, file), keeper)?;
+        wait_for(true, "step size of the polish", "--polish", shard, file, keeper)?;
     }
-    let control = SettleControl { stop: keeper.halt, watch: keeper.watch, draws: 0 };
+    let control = SettleControl { session: keeper.session, draws: 0 };
     let settled = match settle_polish(posterior, seed, place, control) {
         Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => return Err(WorkflowError::Interrupted),
         settled => settled?,
     };
     if let Some(found) = &settled.1 {
-        keeper.watch.note(&format!("polish: {} gradients at step size {:.4}", found.gradients, found.step));
+        keeper
+            .session
+            .watch
+            .note(&format!("polish: {} gradients at step size {:.4}", found.gradients, found.step));
     }
     Ok(settled)
 }
@@ -148,13 +152,14 @@ fn wait_for(
     needed: bool,
     what: &str,
     option: &str,
-    (shard, file): (Shard, &Path),
+    shard: Shard,
+    file: &Path,
     keeper: &Keeper<'_>,
 ) -> Result<()> {
     if !needed || file.is_file() {
         return Ok(());
     }
-    keeper.watch.note(&format!("shard {shard} waits for the {what}, which shard 1 finds"));
+    keeper.session.watch.note(&format!("shard {shard} waits for the {what}, which shard 1 finds"));
     let begun = Instant::now();
     while !file.is_file() {
         if keeper.halted() {
@@ -220,7 +225,7 @@ struct Drawing<'a> {
 
 impl Drawing<'_> {
     /// Takes the draws that are missing. The first have the last word on a strength that was found by a rule: if they
-    /// contradict the rule, they are made again at the strength that they tell, once.
+    /// contradict the rule, they are made again at the strength that follows from them, once.
     /// Polished draws say nothing of the geodesics that they began with.
     fn all(
         &self,
@@ -261,20 +266,20 @@ impl Drawing<'_> {
 
     fn take(&self, posterior: &Posterior, indices: &[u64]) -> Result<SampleSet> {
         let keeper = self.keeper;
-        keeper.watch.begin(&format!("drawing from {}", self.name), indices.len() as u64);
+        keeper.session.watch.begin(&format!("drawing from {}", self.name), indices.len() as u64);
         let progress = |draw: &Draw| {
             keeper.keep(draw);
-            keeper.watch.step();
+            keeper.session.watch.step();
         };
         let Some(elsewhere) = keeper.elsewhere else {
-            let control = Control::default().observing(&progress).stopping(keeper.halt);
+            let control = Control::default().observing(&progress).stopping(keeper.session.stop);
             return Ok(posterior.sample_indices(self.seed, indices, control)?);
         };
         Ok(SampleSet {
             method: posterior.config().method,
             seed: self.seed,
             draws: Vec::new(),
-            failed: elsewhere.take(posterior.config(), indices, keeper.halt, &progress)?,
+            failed: elsewhere.take(posterior.config(), indices, keeper.session.stop, &progress)?,
             stopped: keeper.halted(),
             calibration: None,
             polish: None,
@@ -291,7 +296,7 @@ impl Drawing<'_> {
             let verdict = posterior.verdict(self.seed, &calibration(self.rule, found), &draws)?;
             word.ratio = verdict.map(|verdict| (verdict.ratio, verdict.error));
             if let Some(Verdict { ratio, error, better: Some(better) }) = verdict {
-                keeper.watch.note(&format!(
+                keeper.session.watch.note(&format!(
                     "the first {} draws contradict the rule for the strength: its ratio is {ratio:.3} ± {error:.3} and \
                      should be 1; they are made again at strength {better:.4} instead of {:.4}",
                     draws.len(),
@@ -330,7 +335,7 @@ impl Finished for Drawn {
         }
     }
 
-    fn diagnose(&self, _: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
+    fn diagnose(&self, _: Option<(&Path, &RunInfo)>, draws: &[Draw]) -> Result<Diagnosis> {
         let calibration = self.found.as_ref().map(|found| Arc::new(calibration(self.rule, found)));
         let polish = self.polish.clone().map(Arc::new);
         let set = SampleSet { draws: draws.to_vec(), calibration, polish, ..self.set.clone() };

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use riemla::posterior::Draw;
 use riemla_files::{RunInfo, SampleStore, Shard};
 
-use crate::watch::Watch;
+use crate::watch::Session;
 use crate::workflow::elsewhere::Elsewhere;
 use crate::workflow::error::Result;
-use crate::workflow::sample::SampleConfig;
+use crate::workflow::sample_config::SampleConfig;
 
 /// The draws of a set so far.
 pub(crate) enum Log {
@@ -85,10 +85,8 @@ pub(crate) struct Keeper<'a> {
     pub elsewhere: Option<&'a dyn Elsewhere>,
     /// The directory of the set, if it has one.
     pub set: Option<&'a Path>,
-    /// Set when no further draws are wanted.
-    pub halt: &'a AtomicBool,
-    /// Told of progress.
-    pub watch: &'a dyn Watch,
+    /// Stopped when no further draws are wanted; told of progress.
+    pub session: Session<'a>,
 }
 
 impl<'a> Keeper<'a> {
@@ -97,11 +95,10 @@ impl<'a> Keeper<'a> {
         log: &'a Mutex<Log>,
         config: &'a SampleConfig,
         set: Option<&'a Path>,
-        halt: &'a AtomicBool,
-        watch: &'a dyn Watch,
+        session: Session<'a>,
     ) -> Self {
         let (samples, shard, elsewhere) = (config.samples, config.shard, config.elsewhere.as_deref());
-        Self { log, failure: Mutex::new(None), samples, shard, elsewhere, set, halt, watch }
+        Self { log, failure: Mutex::new(None), samples, shard, elsewhere, set, session }
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -135,7 +132,7 @@ impl<'a> Keeper<'a> {
     pub fn keep(&self, draw: &Draw) {
         let added = self.log().append(draw);
         if let Err(error) = added {
-            self.halt.store(true, Ordering::Relaxed);
+            self.session.stop.store(true, Ordering::Relaxed);
             self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
     }
@@ -147,7 +144,7 @@ impl<'a> Keeper<'a> {
 
     /// Whether no further draws are wanted.
     pub fn halted(&self) -> bool {
-        self.halt.load(Ordering::Relaxed)
+        self.session.stopped()
     }
 
     /// The reason why a draw could not be kept, if there was one.

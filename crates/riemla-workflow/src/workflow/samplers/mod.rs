@@ -12,10 +12,12 @@ mod problem;
 mod swag;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use riemla::posterior::{Draw, PolishFound};
+use riemla::curvature::Gaussian;
+use riemla::posterior::{Draw, Model, PolishFound, Posterior};
 use riemla::reference::Reference;
-use riemla_files::{RunConfig, SavedPosterior, TrainingData};
+use riemla_files::{RunConfig, RunInfo, SavedPosterior, TrainingData};
 
 pub(crate) use geodesics::Geodesics;
 pub(crate) use keeper::{Keeper, Log};
@@ -23,8 +25,9 @@ pub use nuts::{ChainRecord, ChainSummary};
 
 use super::diagnostics::Diagnosis;
 use super::error::{Result, WorkflowError};
-use super::sample::SampleConfig;
+use super::sample_config::SampleConfig;
 use crate::strength::FoundStrength;
+use nuts::Sampling as Chains;
 
 /// Takes draws.
 pub(crate) trait Sampler: Send {
@@ -68,37 +71,72 @@ pub(crate) trait Finished: Send {
         draws
     }
 
-    /// Looks at all draws of the set; `directory` is its place, if it has one.
-    fn diagnose(&self, directory: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis>;
+    /// Looks at all draws of the set; `place` is its directory and what its draws have in common, if it has one.
+    fn diagnose(&self, place: Option<(&Path, &RunInfo)>, draws: &[Draw]) -> Result<Diagnosis>;
 }
 
 /// The sampler of a method, for a posterior with its data.
 pub(crate) fn sampler(
-    posterior: (SavedPosterior, TrainingData),
+    saved: SavedPosterior,
+    data: TrainingData,
     config: &SampleConfig,
 ) -> Result<Box<dyn Sampler>> {
-    if let (RunConfig::Reference(reference), Some(_)) = (&config.run, &config.elsewhere) {
-        return Err(WorkflowError::unfit(format!(
-            "{} runs in one process: leave the executor out (map, la, lin-la, riem-la and lin-riem-la can use one)",
-            reference.name()
-        )));
-    }
     Ok(match &config.run {
-        RunConfig::Posterior(settings) => Box::new(Geodesics::new(posterior, settings, config)?),
-        RunConfig::Reference(Reference::Nuts(settings)) => {
-            Box::new(nuts::Sampling::new(posterior, *settings, config)?)
-        }
-        RunConfig::Reference(Reference::Mclmc(_)) => {
-            return Err(WorkflowError::unfit(
-                "mclmc is only compared with in `riemla reproduce truth`: its chains are not corrected, so that the draws \
-                 are biased; use nuts",
-            ));
-        }
-        RunConfig::Reference(Reference::Swag(settings)) => {
-            Box::new(swag::Sampling::new(posterior, *settings, config)?)
-        }
-        RunConfig::Reference(Reference::Ensemble(settings)) => {
-            Box::new(ensemble::Sampling::new(posterior, *settings, config)?)
+        RunConfig::Posterior(settings) => Box::new(Geodesics::new(saved, data, settings, config)?),
+        RunConfig::Reference(reference) => {
+            check_here(reference, config)?;
+            match reference {
+                Reference::Nuts(settings) => Box::new(Chains::of_network(saved, data, *settings, config)?),
+                Reference::Swag(settings) => Box::new(swag::Sampling::new(saved, data, *settings, config)?),
+                Reference::Ensemble(settings) => {
+                    Box::new(ensemble::Sampling::new(saved, data, *settings, config)?)
+                }
+                Reference::Mclmc(_) => return Err(only_compared()),
+            }
         }
     })
+}
+
+/// The same for any model around a Gaussian. What trains again, or needs rows, is left to networks.
+pub(crate) fn sampler_of_model(
+    model: Arc<dyn Model>,
+    gaussian: Arc<Gaussian>,
+    config: &SampleConfig,
+) -> Result<Box<dyn Sampler>> {
+    Ok(match &config.run {
+        RunConfig::Posterior(settings) => {
+            Box::new(Geodesics::of(Posterior::new(model, gaussian, settings.clone())?, config))
+        }
+        RunConfig::Reference(reference) => {
+            check_here(reference, config)?;
+            match reference {
+                Reference::Nuts(settings) => Box::new(Chains::new(model, gaussian, *settings, config)?),
+                Reference::Mclmc(_) => return Err(only_compared()),
+                Reference::Swag(_) | Reference::Ensemble(_) => {
+                    return Err(WorkflowError::unfit(format!(
+                        "{} trains a network again and needs one with its data; use nuts, la or riem-la for a model of \
+                         your own",
+                        reference.name()
+                    )));
+                }
+            }
+        }
+    })
+}
+
+fn check_here(reference: &Reference, config: &SampleConfig) -> Result<()> {
+    match &config.elsewhere {
+        None => Ok(()),
+        Some(_) => Err(WorkflowError::unfit(format!(
+            "{} runs in one process: leave the executor out (map, la, lin-la, riem-la and lin-riem-la can use one)",
+            reference.name()
+        ))),
+    }
+}
+
+fn only_compared() -> WorkflowError {
+    WorkflowError::unfit(
+        "mclmc is only compared with in `riemla reproduce truth`: its chains are not corrected, so that the draws are \
+         biased; use nuts",
+    )
 }

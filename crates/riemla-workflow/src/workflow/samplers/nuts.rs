@@ -1,36 +1,35 @@
 //! `nuts`: Markov chains for the posterior itself.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use riemla::Control;
+use riemla::curvature::Gaussian;
+use riemla::error::check_len;
 use riemla::objective::{Objective, Restricted};
-use riemla::posterior::Model as _;
-use riemla::posterior::{Draw, FEW_DRAWS};
+use riemla::posterior::{Draw, FEW_DRAWS, Model};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{
     Chains, Convergence, ESS_LIMIT, FEWEST_DRAWS, Nuts, NutsStep, R_HAT_LIMIT, Reference, Transition, nuts,
 };
-use riemla_files::json::{FORMAT_VERSION, read_json, write_json};
 use riemla_files::ours::CHAINS_FILE;
-use riemla_files::{RunConfig, SavedPosterior, TrainingData};
+use riemla_files::{RunConfig, RunInfo, SavedPosterior, TrainingData};
 use serde::{Deserialize, Serialize};
 
-use super::problem::Problem;
+use super::problem::{Problem, looks, summary};
 use super::{Finished, Keeper, Sampler};
+use crate::of_run;
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::draw_table::DrawTable;
 use crate::workflow::error::{Result, WorkflowError};
-use crate::workflow::sample::SampleConfig;
+use crate::workflow::sample_config::SampleConfig;
 
 /// Training rows whose predictions are looked at.
 const ROWS: usize = 100;
 
-/// `chains.json`: what the chains did. A function of the settings and the number of draws.
+/// `chains.json`: what the chains did. A function of the run that is kept with it and the number of draws.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ChainRecord {
-    /// Version of the format.
-    pub format_version: u64,
     /// Draws in the set.
     pub draws: u64,
     /// Steps of all chains after the warm-up: the draws, and what chains had beyond the shortest one.
@@ -74,7 +73,6 @@ impl ChainRecord {
             all.iter().map(|transition| of(transition)).sum::<f64>() / all.len().max(1) as f64
         };
         Self {
-            format_version: FORMAT_VERSION,
             draws,
             steps: all.len() as u64,
             warmup_gradients: chains.chains.iter().map(|chain| chain.warmup_gradients).sum(),
@@ -86,53 +84,96 @@ impl ChainRecord {
         }
     }
 
-    /// Reads it from the directory of a set, if it is there.
-    pub fn read(directory: &Path) -> Result<Option<Self>> {
-        let path = directory.join(CHAINS_FILE);
-        Ok(path.is_file().then(|| read_json(&path, REMEDY)).transpose()?)
+    /// Reads it from the directory of a set, if it is there; an error if it is of another run.
+    pub fn read(directory: &Path, run: &RunInfo) -> Result<Option<Self>> {
+        Ok(of_run::read(&directory.join(CHAINS_FILE), run, REMEDY)?)
     }
 }
 
 /// Chains to be run.
 pub(super) struct Sampling {
-    problem: Problem,
+    target: Target,
     settings: Nuts,
 }
 
+/// What the chains draw from, and where they start.
+struct Target {
+    model: Arc<dyn Model>,
+    gaussian: Arc<Gaussian>,
+    seed: u64,
+    /// Inputs whose predictions are looked at; empty if there are none.
+    inputs: Vec<f64>,
+}
+
 struct Drawn {
-    problem: Problem,
+    target: Target,
     settings: Nuts,
     /// None if the set was complete already.
     chains: Option<Chains>,
 }
 
 impl Sampling {
-    /// Checks data, settings and the number of weights.
+    /// Of any model; the chains start around the centre of the Gaussian. Checks settings and the number of weights.
     pub(super) fn new(
-        posterior: (SavedPosterior, TrainingData),
+        model: Arc<dyn Model>,
+        gaussian: Arc<Gaussian>,
         settings: Nuts,
         config: &SampleConfig,
     ) -> Result<Self> {
         settings.check()?;
-        let (weights, most) = (posterior.0.laplace.gaussian.subset().len(), config.most_weights);
+        check_len("weights of the Gaussian", model.dim(), gaussian.theta().len())?;
+        let (weights, most) = (gaussian.subset().len(), config.most_weights);
         if weights > most {
             return Err(WorkflowError::unfit(format!(
                 "NUTS on {weights} weights would take very long: a draw costs hundreds of gradients, and chains \
                  converge slowly; fit fewer weights (`riemla fit --subset last-layer`), or allow it with --max-weights {weights}"
             )));
         }
-        Ok(Self { problem: Problem::new(posterior, config)?, settings })
+        Ok(Self { target: Target { model, gaussian, seed: config.seed, inputs: Vec::new() }, settings })
     }
 
-    /// The trained weights plus a draw of the Gaussian, shortened until the loss is finite.
-    fn start(&self, target: &dyn Objective, chain: usize) -> Vec<f64> {
-        let Problem { laplace, seed, .. } = &self.problem;
-        let center = laplace.gaussian.subset().gather(laplace.gaussian.theta());
-        let tangent = laplace.gaussian.draw_tangent(&mut stream(*seed, Purpose::Start, chain as u64));
-        let tangent = laplace.gaussian.subset().gather(&tangent);
+    /// Of a network; predictions for some of its training rows are looked at.
+    pub(super) fn of_network(
+        saved: SavedPosterior,
+        data: TrainingData,
+        settings: Nuts,
+        config: &SampleConfig,
+    ) -> Result<Self> {
+        let Problem { loss, laplace, .. } = Problem::new(saved, data, config)?;
+        let data = loss.data();
+        let step = data.len().div_ceil(ROWS).max(1);
+        let inputs = data.inputs().chunks(data.features()).step_by(step).flatten().copied().collect();
+        let mut sampling = Self::new(Arc::new(loss), laplace.gaussian, settings, config)?;
+        sampling.target.inputs = inputs;
+        Ok(sampling)
+    }
+}
+
+impl Target {
+    /// The uncertain weights alone.
+    fn objective(&self) -> Restricted<'_> {
+        let Self { model, gaussian, .. } = self;
+        Restricted::new(&**model, gaussian.theta(), gaussian.subset().indices().collect())
+    }
+
+    /// The centre plus a draw of the Gaussian, shortened until the loss is finite.
+    fn start(&self, objective: &dyn Objective, chain: usize) -> Vec<f64> {
+        let Self { gaussian, seed, .. } = self;
+        let center = gaussian.subset().gather(gaussian.theta());
+        let tangent = gaussian.draw_tangent(&mut stream(*seed, Purpose::Start, chain as u64));
+        let tangent = gaussian.subset().gather(&tangent);
         let at = |share: f64| center.iter().zip(&tangent).map(|(c, v)| c + share * v).collect::<Vec<f64>>();
         let shares = (0..60).map(|halvings| 0.5f64.powi(halvings));
-        shares.map(at).find(|start| target.value(start).is_finite()).unwrap_or(center)
+        shares.map(at).find(|start| objective.value(start).is_finite()).unwrap_or(center)
+    }
+
+    /// Outputs of the model for the inputs that are looked at, per draw.
+    fn predictions(&self, draws: &[Draw]) -> Result<Vec<Vec<f64>>> {
+        let Some(outputs) = self.model.outputs().filter(|_| !self.inputs.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let thetas: Vec<&[f64]> = draws.iter().map(|draw| draw.theta.as_slice()).collect();
+        Ok(outputs.evaluate(&thetas, &self.inputs)?)
     }
 }
 
@@ -142,36 +183,38 @@ impl Sampler for Sampling {
     }
 
     fn dim(&self) -> usize {
-        self.problem.weights()
+        self.target.model.dim()
     }
 
     /// Chains cannot go on in the middle: they are run again from their starts, with the same bits, and
     /// only what is missing is new.
     fn draw(self: Box<Self>, keeper: &Keeper<'_>) -> Result<Box<dyn Finished>> {
-        let known = keeper.set.map(ChainRecord::read).transpose()?.flatten();
+        let known = match keeper.place() {
+            Some((set, run)) => ChainRecord::read(set, &run)?,
+            None => None,
+        };
         let complete = known.is_some_and(|record| record.draws >= keeper.samples);
         if complete && keeper.missing().is_empty() {
-            let Self { problem, settings } = *self;
-            return Ok(Box::new(Drawn { problem, settings, chains: None }));
+            let Self { target, settings } = *self;
+            return Ok(Box::new(Drawn { target, settings, chains: None }));
         }
-        let Problem { loss, laplace, seed, .. } = &self.problem;
-        let target =
-            Restricted::new(loss, laplace.gaussian.theta(), laplace.gaussian.subset().indices().collect());
-        let starts: Vec<Vec<f64>> = (0..self.settings.chains).map(|c| self.start(&target, c)).collect();
+        let objective = self.target.objective();
+        let starts: Vec<Vec<f64>> =
+            (0..self.settings.chains).map(|chain| self.target.start(&objective, chain)).collect();
         let count = self.settings.chains as u64;
         let rounds = keeper.samples.div_ceil(count);
-        keeper.watch.begin("warm-up and draws of NUTS", count * (self.settings.warmup + rounds));
+        keeper.session.watch.begin("warm-up and draws of NUTS", count * (self.settings.warmup + rounds));
         let progress = |step: &NutsStep| {
             let index = step.draw.map(|draw| draw as u64 * count + step.chain as u64);
             if let Some(index) = index.filter(|index| *index < keeper.samples) {
-                keeper.keep_weights(index, target.embed(&step.theta));
+                keeper.keep_weights(index, objective.embed(&step.theta));
             }
-            keeper.watch.step();
+            keeper.session.watch.step();
         };
-        let control = Control::default().observing(&progress).stopping(keeper.halt);
-        let chains = nuts(&target, &starts, rounds as usize, *seed, &self.settings, control)?;
-        let Self { problem, settings } = *self;
-        Ok(Box::new(Drawn { problem, settings, chains: Some(chains) }))
+        let control = Control::default().observing(&progress).stopping(keeper.session.stop);
+        let chains = nuts(&objective, &starts, rounds as usize, self.target.seed, &self.settings, control)?;
+        let Self { target, settings } = *self;
+        Ok(Box::new(Drawn { target, settings, chains: Some(chains) }))
     }
 }
 
@@ -186,31 +229,31 @@ impl Finished for Drawn {
             .collect()
     }
 
-    fn diagnose(&self, directory: Option<&Path>, draws: &[Draw]) -> Result<Diagnosis> {
-        let looks = self.problem.looks(draws);
+    fn diagnose(&self, place: Option<(&Path, &RunInfo)>, draws: &[Draw]) -> Result<Diagnosis> {
+        let Target { model, gaussian, .. } = &self.target;
+        let looks = looks(&**model, draws)?;
         // A run that was stopped earlier than the one before it knows less about the draws than the files do.
         let of_chain = |c: usize| (draws.len() + self.settings.chains - 1 - c) / self.settings.chains;
         let known = |all: &&Chains| (0..).zip(&all.chains).all(|(c, one)| one.draws.len() >= of_chain(c));
         let chains = self.chains.as_ref().filter(known);
         let record = match chains {
             Some(chains) => Some(ChainRecord::new(draws.len() as u64, chains, &self.settings)),
-            None => directory.map(ChainRecord::read).transpose()?.flatten(),
+            None => place.map(|(set, run)| ChainRecord::read(set, run)).transpose()?.flatten(),
         };
-        if let (Some(directory), Some(_), Some(record)) = (directory, chains, &record) {
-            write_json(&directory.join(CHAINS_FILE), record)?;
+        if let (Some((set, run)), Some(_), Some(record)) = (place, chains, &record) {
+            of_run::write(&set.join(CHAINS_FILE), run, record)?;
         }
         let table = chains.map(|chains| self.table(draws, chains));
         let losses: Vec<Vec<f64>> = looks.iter().map(|look| vec![look.loss]).collect();
-        let weights: Vec<Vec<f64>> =
-            draws.iter().map(|draw| self.problem.laplace.gaussian.subset().gather(&draw.theta)).collect();
+        let weights: Vec<Vec<f64>> = draws.iter().map(|draw| gaussian.subset().gather(&draw.theta)).collect();
         let chains = ChainSummary {
             chains: self.settings.chains,
-            predictions: self.worst(&self.predictions(draws)?)?,
+            predictions: self.worst(&self.target.predictions(draws)?)?,
             loss: self.worst(&losses)?,
             weights: self.worst(&weights)?,
             record,
         };
-        let mut summary = self.problem.summary(draws, &looks, self.problem.laplace.gaussian.subset().len());
+        let mut summary = summary(&**model, gaussian.theta(), draws, &looks, gaussian.subset().len());
         summary.gradients = chains.record.as_ref().map(|r| r.gradients as f64 / r.steps.max(1) as f64);
         let warnings = warnings(&chains, draws.len());
         summary.chains = Some(chains);
@@ -219,17 +262,6 @@ impl Finished for Drawn {
 }
 
 impl Drawn {
-    /// Outputs of the network for some training rows, per draw.
-    fn predictions(&self, draws: &[Draw]) -> Result<Vec<Vec<f64>>> {
-        let loss = &self.problem.loss;
-        let data = loss.data();
-        let step = data.len().div_ceil(ROWS).max(1);
-        let rows = data.inputs().chunks(data.features()).step_by(step);
-        let inputs: Vec<f64> = rows.flatten().copied().collect();
-        let thetas: Vec<&[f64]> = draws.iter().map(|draw| draw.theta.as_slice()).collect();
-        Ok(loss.outputs().map_or(Ok(Vec::new()), |model| model.evaluate(&thetas, &inputs))?)
-    }
-
     /// The worst convergence of several quantities, given per draw; draw i is of chain i mod C.
     fn worst(&self, values: &[Vec<f64>]) -> Result<Option<Convergence>> {
         let count = self.settings.chains;
@@ -264,7 +296,12 @@ impl Drawn {
 /// What is off with chains.
 fn warnings(chains: &ChainSummary, draws: usize) -> Vec<String> {
     let mut found = Vec::new();
-    for (what, convergence) in [("predictions", chains.predictions), ("loss", chains.loss)] {
+    // Weights of a network can be exchanged without another prediction; those of other models are what is asked for.
+    let judged = match chains.predictions {
+        Some(predictions) => ("predictions", Some(predictions)),
+        None => ("weights", chains.weights),
+    };
+    for (what, convergence) in [judged, ("loss", chains.loss)] {
         let Some(c) = convergence.filter(|c| !c.is_good()) else { continue };
         let [r_hat, bulk, tail] = c.shown();
         found.push(format!(
@@ -280,7 +317,7 @@ fn warnings(chains: &ChainSummary, draws: usize) -> Vec<String> {
             record.divergences, record.steps
         ));
     }
-    if draws < FEW_DRAWS || chains.predictions.is_none() {
+    if draws < FEW_DRAWS || chains.loss.is_none() {
         found.push(format!(
             "only {draws} draws of {} chains: too few to judge whether the chains agree; take more (--samples)",
             chains.chains

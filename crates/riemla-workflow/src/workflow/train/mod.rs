@@ -6,7 +6,6 @@ mod prepare;
 mod search;
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 
 use riemla::curvature::PriorChoice;
 use riemla::nn::{Activation, NetworkSpec};
@@ -17,7 +16,7 @@ use serde::Serialize;
 use super::error::Result;
 use super::input::{ColumnChoices, DataFiles};
 use crate::likelihood::LikelihoodName;
-use crate::watch::Watch;
+use crate::watch::Session;
 
 pub use baselines::Baseline;
 pub use candidates::{AUTO_HIDDEN, Tried};
@@ -132,20 +131,15 @@ pub struct Trained {
 /// Trains a network on a table.
 ///
 /// Weights, prior precision and noise are those of the largest evidence (see
-/// [`riemla::curvature::PriorSearch`]). Once `stop` is set training ends with the best until then; the notes say so.
-pub fn train(config: &TrainConfig, stop: &AtomicBool, watch: &dyn Watch) -> Result<Trained> {
-    train_on(config, prepare(config)?, stop, watch)
+/// [`riemla::curvature::PriorSearch`]). Once the session is stopped, training ends with the best until then; the notes say so.
+pub fn train(config: &TrainConfig, session: Session<'_>) -> Result<Trained> {
+    train_on(config, prepare(config)?, session)
 }
 
 /// The same with data that are at hand: the files of the settings are not read.
-pub fn train_on(
-    config: &TrainConfig,
-    prepared: Prepared,
-    stop: &AtomicBool,
-    watch: &dyn Watch,
-) -> Result<Trained> {
+pub fn train_on(config: &TrainConfig, prepared: Prepared, session: Session<'_>) -> Result<Trained> {
     let (prepared, class_weights) = prepare::weighted(prepared, &config.class_weight)?;
-    let mut run = search::Run::new(config, &prepared, stop, watch)?;
+    let mut run = search::Run::new(config, &prepared, session)?;
     let candidates::Best { fitted, tried, linear } = run.best_network()?;
     let baselines = if config.baselines { run.baselines(&fitted, linear)? } else { Vec::new() };
     let scores = run.part_scores(&fitted)?;

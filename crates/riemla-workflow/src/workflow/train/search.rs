@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use riemla::Control;
@@ -18,7 +17,7 @@ use super::prepare::classes;
 use super::{PartScores, Prepared, TrainConfig};
 use crate::likelihood::LikelihoodName;
 use crate::scores::{Scorer, decoded_targets};
-use crate::watch::Watch;
+use crate::watch::Session;
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::predictor::Predictor;
 
@@ -98,25 +97,19 @@ pub(super) struct Run<'a> {
     pub(super) cost: SearchCost,
     train: Arc<Dataset>,
     pub(super) likelihood: Likelihood,
-    stop: &'a AtomicBool,
-    watch: &'a dyn Watch,
+    session: Session<'a>,
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(
-        config: &'a TrainConfig,
-        prepared: &'a Prepared,
-        stop: &'a AtomicBool,
-        watch: &'a dyn Watch,
-    ) -> Result<Self> {
+    pub(super) fn new(config: &'a TrainConfig, prepared: &'a Prepared, session: Session<'a>) -> Result<Self> {
         let train = Arc::new(prepared.data.train.clone());
         let (likelihood, outputs) = likelihood_for(config, prepared)?;
         let (notes, cost) = (Vec::new(), SearchCost::default());
-        Ok(Self { config, prepared, outputs, notes, cost, train, likelihood, stop, watch })
+        Ok(Self { config, prepared, outputs, notes, cost, train, likelihood, session })
     }
 
     pub(super) fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.session.stopped()
     }
 
     /// Trains one network; `name` is what the user reads while that is done.
@@ -160,7 +153,7 @@ impl<'a> Run<'a> {
     ) -> riemla::Result<riemla::curvature::PriorFound> {
         let start = Instant::now();
         let begun = Mutex::new(false);
-        let watch = self.watch;
+        let watch = self.session.watch;
         let observe = |trial: &PriorTrial| {
             let mut begun = begun.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             if !*begun {
@@ -177,7 +170,7 @@ impl<'a> Run<'a> {
             }
         };
         watch.begin(name, 0);
-        let found = search.run(loss, Control::default().stopping(self.stop).observing(&observe))?;
+        let found = search.run(loss, Control::default().stopping(self.session.stop).observing(&observe))?;
         self.cost.trials += found.trials;
         self.cost.gradients += found.gradients;
         self.cost.seconds += start.elapsed().as_secs_f64();

@@ -3,6 +3,7 @@
 mod diagonal;
 mod full;
 mod kronecker;
+mod kronecker_factors;
 mod kronecker_parts;
 mod low_rank;
 mod parts;
@@ -11,6 +12,7 @@ pub use diagonal::DiagonalPrecision;
 pub use full::FullPrecision;
 pub use kronecker::KroneckerPrecision;
 pub(super) use kronecker::{BlockShape, KroneckerBlock};
+pub use kronecker_factors::KroneckerFactors;
 pub use low_rank::LowRankPrecision;
 pub use parts::{NamedArray, PrecisionParts};
 
