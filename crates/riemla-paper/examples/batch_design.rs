@@ -106,8 +106,7 @@ fn main() -> anyhow::Result<()> {
 
 fn train(problem: &Problem, seed: u64, prior: PriorName, work: &str) -> anyhow::Result<Trained> {
     let clock = Instant::now();
-    let place = (Path::new(work), &DataDirs::new(None));
-    let (rows, fit, laplace) = trained(problem, (seed, prior), place)?;
+    let (rows, fit, laplace) = trained(problem, seed, prior, Path::new(work), &DataDirs::new(None))?;
     let trained = Trained { name: problem.name.clone(), rows, fit, laplace };
     let nll = trained.scores(Method::Map, vec![trained.laplace.gaussian.theta().to_vec()])?.1;
     let seconds = clock.elapsed().as_secs_f64();
