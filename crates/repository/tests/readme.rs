@@ -1,4 +1,4 @@
-//! The README's table of results says what docs/results/results.csv says.
+//! The README: its table of results says what docs/results/results.csv says, and its two commands are there.
 
 use std::collections::HashMap;
 use std::fs;
@@ -45,4 +45,16 @@ fn the_table_of_results_is_that_of_the_results() {
         rows += 1;
     }
     assert_eq!(rows, 9);
+}
+
+/// One command shows a result, one runs the checks, and continuous integration runs that one.
+#[test]
+fn the_two_commands_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |name: &str| fs::read_to_string(root.join(name)).expect("reads");
+    let readme = read("README.md");
+    let commands: Vec<&str> =
+        readme.split("```sh\n").skip(1).map(|block| block.lines().next().expect("a command")).collect();
+    assert_eq!(commands, ["cargo run --release -p riemla-cli -- demo", "./scripts/check"]);
+    assert!(read(".ci/run").trim_end().ends_with("exec ./scripts/check"));
 }
