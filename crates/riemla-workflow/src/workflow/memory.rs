@@ -72,7 +72,9 @@ pub fn name(structure: Structure) -> &'static str {
 fn remedy(network: &Network, asked: Structure, subset: &Subset, limit: u64) -> Result<String> {
     let last = Subset::LastLayer;
     let rank = Structure::LowRank { rank: SUGGESTED_RANK };
-    let structures = [Structure::Kronecker, rank, Structure::Diagonal, Structure::Full];
+    // Draws along geodesics are best with the largest eigenpairs on larger networks, `lin-la` is with Kronecker factors
+    // (docs/results/scale.md).
+    let structures = [rank, Structure::Kronecker, Structure::Diagonal, Structure::Full];
     let mut fits = Vec::new();
     for (subset, flag) in [(subset, ""), (&last, " --subset last-layer")] {
         for structure in structures {
@@ -95,7 +97,12 @@ fn remedy(network: &Network, asked: Structure, subset: &Subset, limit: u64) -> R
         } else {
             String::new()
         };
-        format!("--structure {}{rank}{flag} ({})", name(*structure), in_words(*bytes))
+        let best = match structure {
+            Structure::LowRank { .. } => "for riem-la, ",
+            Structure::Kronecker => "for lin-la, ",
+            _ => "",
+        };
+        format!("--structure {}{rank}{flag} ({best}{})", name(*structure), in_words(*bytes))
     };
     Ok(format!("these would fit: {}", fits.iter().map(option).collect::<Vec<_>>().join(", ")))
 }
