@@ -114,7 +114,7 @@ fn every_input_of_scores_changes_their_identity() {
         (|case| case.validation = Some(7), "held_out was"),
         (|case| case.validation = None, "held_out was"),
         (|case| case.resamples = 6, "bootstrap.resamples was 5, but is 6 now"),
-        (|case| case.max_error = Some(0.3), "wanted.max_error was null, but is 0.3 now"),
+        (|case| case.max_error = Some(0.3), "wanted.max_error was not set, but is 0.3 now"),
     ];
     for (change, words) in cases {
         let mut case = Case::new();
