@@ -307,6 +307,19 @@ fn a_polished_draw_depends_on_seed_and_index_alone() {
     }
 }
 
+/// The default mass of networks is that of their variances.
+#[test]
+fn networks_are_polished_in_the_units_of_their_weights() {
+    let (loss, theta) = network();
+    let laplace = laplace(&loss, &theta, Subset::All);
+    let draws = |mass| {
+        let polish = Polish { mass, ..Polish::of(30) };
+        polished(&loss, &laplace, polish).sample(3, 3, Control::default()).unwrap().draws
+    };
+    assert_eq!(draws(Mass::Auto), draws(Mass::Diagonal));
+    assert_ne!(draws(Mass::Auto), draws(Mass::Identity));
+}
+
 #[test]
 fn chains_begin_at_the_draws_without_polish() {
     let (loss, theta) = network();
@@ -416,6 +429,8 @@ fn a_mass_in_the_units_of_the_weights_makes_steps_of_their_size() {
         assert!((here / step(Mass::Identity, &equal) - 1.0).abs() < 0.2, "{mass:?}: {here}");
     }
     assert!(step(Mass::Identity, &unequal) < 0.03);
+    // A density that is no network has the identity unless asked.
+    assert_eq!(step(Mass::Auto, &unequal), step(Mass::Identity, &unequal));
 }
 
 #[test]

@@ -34,8 +34,12 @@ impl PolishName {
     }
 }
 
-const MASSES: [(&str, Mass); 3] =
-    [("identity", Mass::Identity), ("diagonal", Mass::Diagonal), ("laplace", Mass::Laplace)];
+const MASSES: [(&str, Mass); 4] = [
+    ("auto", Mass::Auto),
+    ("identity", Mass::Identity),
+    ("diagonal", Mass::Diagonal),
+    ("laplace", Mass::Laplace),
+];
 
 impl fmt::Display for PolishName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,7 +86,7 @@ impl FromStr for PolishName {
             };
             read.ok_or_else(|| {
                 format!(
-                    "polish={text}: `{word}` is none of mass=identity|diagonal|laplace, leaps=5, accept=80%"
+                    "polish={text}: `{word}` is none of mass=auto|identity|diagonal|laplace, leaps=5, accept=80%"
                 )
             })?;
         }

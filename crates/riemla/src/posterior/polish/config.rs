@@ -39,10 +39,13 @@ pub enum PolishLength {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mass {
+    /// The variances where the model is a network (or another with rows), the identity for other densities: they
+    /// can bend far away from their Gaussian.
+    #[default]
+    Auto,
     /// The identity.
     Identity,
     /// One over the variances of the weights under the Gaussian, without their correlations.
-    #[default]
     Diagonal,
     /// The precision of the Gaussian.
     Laplace,

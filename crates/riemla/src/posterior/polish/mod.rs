@@ -167,7 +167,8 @@ impl Posterior {
         let objective = self.objective()?;
         let (theta, subset) = (self.gaussian.theta(), self.gaussian.subset());
         let mass: Option<&dyn Precision> = match polish.mass {
-            Mass::Identity => None,
+            Mass::Auto if self.model.rows().is_some() => Some(self.variances()?),
+            Mass::Auto | Mass::Identity => None,
             Mass::Diagonal => Some(self.variances()?),
             Mass::Laplace => Some(self.gaussian.precision()),
         };
