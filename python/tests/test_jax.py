@@ -29,10 +29,11 @@ def test_jax_gives_the_draws_of_the_network_path(x64, moons, trained_moons):
         return nll + 0.5 * 0.3 * theta @ theta
 
     la = riemla.Laplace(trained_moons, "classification", prior_precision=0.3).fit(*moons)
-    here = la.sample(20, seed=1, strength=0.2)
+    # Without polish, whose mass is another for networks than for functions.
+    here = la.sample(20, seed=1, strength=0.2, polish=0)
     function = jax.jit(jax.value_and_grad(loss))
     posterior = riemla.from_function(function, jnp.asarray(la.mean), la.posterior_precision)
-    there = posterior.sample(20, seed=1, strength=0.2)
+    there = posterior.sample(20, seed=1, strength=0.2, polish=0)
     # Rounding, amplified by the geodesics and their step control.
     assert np.abs(here.theta - there.theta).max() < 1e-3 * np.abs(here.theta).max()
     hessian = riemla.from_function(function, la.mean)

@@ -152,9 +152,13 @@ mod tests {
         let set = &full.sets[0];
         let seeds = |plan: &Plan| (0..20).filter(|seed| plan.has(set, *seed)).collect::<Vec<u64>>();
         assert_eq!((seeds(&full), seeds(&later)), ((0..5).collect(), (5..10).collect()));
-        let file = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/confirmation-again.toml"));
-        let again = Plan::new(Some(file), false).expect("valid");
-        assert_eq!((again.all_seeds(), again.sets.len()), (5..10, 16));
+        let run = |name: &str| {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments").join(name);
+            let plan = Plan::new(Some(&file), false).expect("valid");
+            (plan.all_seeds(), plan.sets.len())
+        };
+        assert_eq!(run("confirmation-again.toml"), (5..10, 16));
+        assert_eq!(run("confirmation-fourth.toml"), (10..15, 15));
         let kinds = |task| full.sets.iter().filter(|set| set.task == task).count();
         assert!(kinds(Task::Classification) >= 6 && kinds(Task::Regression) >= 5);
     }
