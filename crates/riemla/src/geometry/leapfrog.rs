@@ -19,7 +19,7 @@ use crate::{Control, Error, Result};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ConstrainedLeapfrog {
-    /// Local error allowed per step, relative to the speed; four times this in the preconditioned metric.
+    /// Local error allowed per step, relative to the speed; three times this in the preconditioned metric.
     pub tolerance: f64,
     /// Largest number of steps tried.
     pub max_steps: usize,
@@ -55,7 +55,7 @@ const TURN: f64 = 0.15;
 const ACCEPT: f64 = 75.0;
 /// Tolerances of the preconditioned metric, whose geodesics turn more gently: the end loss is still right to 1e-3,
 /// while in the plain metric errors excite oscillations across the valley.
-const PRECONDITIONED: f64 = 4.0;
+const PRECONDITIONED: f64 = 3.0;
 const MAX_TRIALS: usize = 6;
 const MAX_TRIALS_TIGHT: usize = 60;
 

@@ -5,8 +5,9 @@ use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use rayon::prelude::*;
 
 use super::cholesky::{BadPivot, factorize};
-use super::dense::{Matrix, view_mut};
+use super::dense::{Matrix, add_gram_lower, view_mut};
 pub use super::eigenvalues::symmetric_eigenvalues;
+use super::symmetric::symmetric_product;
 use super::triangular::{solve_lower, solve_lower_transpose};
 use crate::{Error, Result};
 
@@ -115,6 +116,17 @@ impl Cholesky {
         solve_lower_transpose(|j| self.factor.column(j), b);
     }
 
+    /// P⁻¹.
+    pub fn inverse(&self) -> Symmetric {
+        let dim = self.dim();
+        let mut root = Matrix::zeros(dim, dim);
+        root.add_diagonal(std::iter::repeat_n(1.0, dim));
+        self.solve_lower_many(root.as_mut_slice(), dim);
+        let mut lower = Matrix::zeros(dim, dim);
+        add_gram_lower(lower.view_mut(), root.view());
+        Symmetric { lower }
+    }
+
     /// out ← L·Lᵀ·x.
     pub fn mul(&self, x: &[f64], out: &mut [f64]) {
         let x = super::dense::view(x, self.dim(), 1).0;
@@ -129,6 +141,19 @@ impl Cholesky {
     /// log det(L·Lᵀ).
     pub fn log_det(&self) -> f64 {
         (0..self.dim()).map(|i| 2.0 * self.factor[(i, i)].ln()).sum()
+    }
+}
+
+/// A symmetric matrix by its lower triangle.
+#[derive(Debug, Clone)]
+pub struct Symmetric {
+    lower: Matrix,
+}
+
+impl Symmetric {
+    /// out ← Ax.
+    pub fn mul(&self, x: &[f64], out: &mut [f64]) {
+        symmetric_product(|j| self.lower.column(j), x, out);
     }
 }
 
@@ -173,6 +198,8 @@ mod tests {
         assert!((out[0] - 6.0).abs() < 1e-14 && (out[1] - 7.0).abs() < 1e-14);
         c.solve_lower(&mut out);
         c.solve_upper(&mut out);
+        assert!((out[0] - 1.0).abs() < 1e-14 && (out[1] - 2.0).abs() < 1e-14);
+        c.inverse().mul(&[6.0, 7.0], &mut out);
         assert!((out[0] - 1.0).abs() < 1e-14 && (out[1] - 2.0).abs() < 1e-14);
     }
 

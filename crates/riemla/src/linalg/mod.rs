@@ -14,6 +14,7 @@ pub mod krylov;
 mod processor;
 pub mod simd;
 pub mod single;
+mod symmetric;
 pub mod triangular;
 pub mod vector;
 
