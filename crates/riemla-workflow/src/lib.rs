@@ -5,7 +5,6 @@ pub mod likelihood;
 pub mod method;
 mod of_run;
 pub mod plot;
-pub mod polish;
 pub mod report;
 pub mod scores;
 pub mod setting;

@@ -1,6 +1,6 @@
 //! Likelihoods by name, as commands and Python take them.
 
-use riemla::objective::{Likelihood, OutputNoise, TargetKind};
+use riemla::objective::{Likelihood, OutputNoise, PriorPrecision, TargetKind};
 use riemla_files::Task;
 use serde::{Deserialize, Serialize};
 
@@ -98,6 +98,27 @@ pub fn task_of(likelihood: Likelihood) -> Task {
         TargetKind::Counts => Task::Counts,
         TargetKind::Labels => Task::Labels,
     }
+}
+
+/// Prior precisions in words.
+pub fn prior_in_words(prior: &PriorPrecision) -> String {
+    match prior {
+        PriorPrecision::Scalar(value) => format!("{value:.4}"),
+        PriorPrecision::PerLayer(values) => format!("{} (per layer)", listed(values)),
+    }
+}
+
+/// Standard deviations of the noise in words; none where the likelihood has none of its own.
+pub fn noise_in_words(likelihood: Likelihood) -> Option<String> {
+    match likelihood {
+        Likelihood::Gaussian { sigma_noise } => Some(format!("{sigma_noise:.4}")),
+        Likelihood::GaussianPerOutput { sigma_noise } => Some(listed(sigma_noise.sigmas())),
+        _ => None,
+    }
+}
+
+fn listed(numbers: &[f64]) -> String {
+    numbers.iter().map(|number| format!("{number:.4}")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

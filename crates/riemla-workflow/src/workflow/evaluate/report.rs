@@ -1,10 +1,11 @@
 //! The evaluation as a page.
 
-use riemla::objective::{Likelihood, PriorPrecision, TargetKind};
+use riemla::objective::{Likelihood, TargetKind};
 use riemla::score::Interval;
 
 use super::figures;
 use super::result::{Evaluation, MethodResult, short};
+use crate::likelihood::{noise_in_words, prior_in_words};
 use crate::report::{Better, Cell, Column, Report, Section, Table};
 use crate::scores::{kinds, proper};
 use crate::workflow::error::Result;
@@ -258,26 +259,12 @@ fn draws(evaluation: &Evaluation) -> Section {
     section
 }
 
-/// Prior precisions in words.
-fn prior(prior: &PriorPrecision) -> String {
-    match prior {
-        PriorPrecision::Scalar(value) => format!("{value:.4}"),
-        PriorPrecision::PerLayer(values) => {
-            values.iter().map(|value| format!("{value:.4}")).collect::<Vec<_>>().join(", ") + " (per layer)"
-        }
-    }
-}
-
 fn settings(evaluation: &Evaluation) -> Section {
     let temperature = evaluation.temperature.map_or("none".into(), |t| format!("{:.4}", t.temperature));
     let bootstrap = &evaluation.bootstrap;
     let noise = match evaluation.likelihood {
-        Likelihood::Gaussian { sigma_noise } => format!("{sigma_noise:.4}"),
-        Likelihood::GaussianPerOutput { sigma_noise } => {
-            sigma_noise.sigmas().iter().map(|sigma| format!("{sigma:.4}")).collect::<Vec<_>>().join(", ")
-        }
         Likelihood::Heteroscedastic => "an output of the network".into(),
-        _ => "none".into(),
+        likelihood => noise_in_words(likelihood).unwrap_or("none".into()),
     };
     let mut section = Section::new("Settings", "");
     section.metadata([
@@ -285,7 +272,7 @@ fn settings(evaluation: &Evaluation) -> Section {
         ("posterior", evaluation.posterior.clone()),
         ("data", evaluation.data.clone()),
         ("weights", evaluation.model.theta.len().to_string()),
-        ("prior precision", prior(&evaluation.prior_precision)),
+        ("prior precision", prior_in_words(&evaluation.prior_precision)),
         ("noise (of the encoded target)", noise),
         ("temperature of map-temperature", temperature),
         ("bootstrap", format!("{} resamples, seed {}", bootstrap.resamples, bootstrap.seed)),

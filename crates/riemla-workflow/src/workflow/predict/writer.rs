@@ -3,16 +3,19 @@
 use std::io::Write;
 
 use riemla_files::table::{Column, Values};
+use serde::Deserialize;
 
 use crate::workflow::error::{Result, WorkflowError};
 
 /// How predictions are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OutputFormat {
     /// A header and a line per row.
     #[default]
     Csv,
     /// A JSON object per line; missing values are null.
+    #[serde(rename = "jsonl")]
     JsonLines,
 }
 
