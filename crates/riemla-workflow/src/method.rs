@@ -88,25 +88,13 @@ impl MethodName {
 
     /// The posterior of the library; none for what it is compared with.
     pub fn posterior(self) -> Option<Method> {
-        match self {
-            Self::Map => Some(Method::Map),
-            Self::La => Some(Method::La),
-            Self::LinLa => Some(Method::LinLa),
-            Self::RiemLa | Self::RiemLaBatches => Some(Method::RiemLa),
-            Self::LinRiemLa | Self::LinRiemLaBatches => Some(Method::LinRiemLa),
-            Self::Constant
-            | Self::MapTemperature
-            | Self::LinLaProbit
-            | Self::Nuts
-            | Self::Mclmc
-            | Self::Swag
-            | Self::Ensemble => None,
-        }
+        let name = self.name().trim_end_matches(BATCHES);
+        Method::ALL.into_iter().find(|method| method.name() == name)
     }
 
     /// Whether each draw sees a batch of its own.
     pub fn batched(self) -> bool {
-        matches!(self, Self::RiemLaBatches | Self::LinRiemLaBatches)
+        self.name().ends_with(BATCHES)
     }
 
     /// Whether draws follow geodesics, so that the setting matters.
@@ -125,32 +113,21 @@ impl MethodName {
     }
 }
 
+/// The ending of the name of a method whose draws see batches.
+const BATCHES: &str = "-batches";
+
 impl From<Method> for MethodName {
     fn from(method: Method) -> Self {
-        match method {
-            Method::Map => Self::Map,
-            Method::La => Self::La,
-            Method::LinLa => Self::LinLa,
-            Method::RiemLa => Self::RiemLa,
-            Method::LinRiemLa => Self::LinRiemLa,
-        }
+        method.name().parse().expect("the methods of the library are among them")
     }
 }
 
 impl From<&RunConfig> for MethodName {
     fn from(config: &RunConfig) -> Self {
-        let posterior = match config {
-            RunConfig::Posterior(config) => config,
-            RunConfig::Reference(riemla::reference::Reference::Nuts(_)) => return Self::Nuts,
-            RunConfig::Reference(riemla::reference::Reference::Mclmc(_)) => return Self::Mclmc,
-            RunConfig::Reference(riemla::reference::Reference::Swag(_)) => return Self::Swag,
-            RunConfig::Reference(riemla::reference::Reference::Ensemble(_)) => return Self::Ensemble,
-        };
-        match (posterior.method, posterior.batch) {
-            (Method::RiemLa, Some(_)) => Self::RiemLaBatches,
-            (Method::LinRiemLa, Some(_)) => Self::LinRiemLaBatches,
-            (method, _) => method.into(),
-        }
+        let name = config.method();
+        let batched = matches!(config, RunConfig::Posterior(posterior) if posterior.batch.is_some());
+        let in_batches = batched.then(|| format!("{name}{BATCHES}").parse().ok()).flatten();
+        in_batches.unwrap_or_else(|| name.parse().expect("samplers are among the methods"))
     }
 }
 

@@ -13,7 +13,7 @@ use super::ticks::short;
 pub struct Series {
     name: String,
     points: Vec<(f64, f64)>,
-    errors: Vec<(f64, f64)>,
+    errors: Vec<f64>,
     style: Option<Style>,
     key: Key,
 }
@@ -40,13 +40,7 @@ impl Series {
 
     /// Error bars y ± e, one `e` per point.
     pub fn errors(mut self, half_lengths: &[f64]) -> Self {
-        self.errors = half_lengths.iter().map(|e| (*e, *e)).collect();
-        self
-    }
-
-    /// Error bars from y − down to y + up, one pair per point.
-    pub fn errors_between(mut self, down_up: Vec<(f64, f64)>) -> Self {
-        self.errors = down_up;
+        self.errors = half_lengths.to_vec();
         self
     }
 
@@ -57,16 +51,12 @@ impl Series {
     }
 
     fn bars(&self) -> impl Iterator<Item = (f64, f64, f64)> {
-        self.points.iter().zip(&self.errors).map(|((x, y), (down, up))| (*x, y - down, y + up))
+        self.points.iter().zip(&self.errors).map(|((x, y), error)| (*x, y - error, y + error))
     }
 
     fn tooltip(&self, i: usize) -> String {
         let (x, y) = self.points[i];
-        let error = match self.errors.get(i) {
-            Some((down, up)) if down == up => format!(" ± {}", short(*up, 2)),
-            Some((down, up)) => format!(" (+{} −{})", short(*up, 2), short(*down, 2)),
-            None => String::new(),
-        };
+        let error = self.errors.get(i).map_or(String::new(), |error| format!(" ± {}", short(*error, 2)));
         let name = if self.name.is_empty() { String::new() } else { format!("{}: ", self.name) };
         format!("{name}({}, {}{error})", short(x, 4), short(y, 4))
     }

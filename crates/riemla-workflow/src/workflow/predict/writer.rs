@@ -20,7 +20,7 @@ pub enum OutputFormat {
 }
 
 /// Writes columns in pieces of some rows.
-pub(super) enum Writer<'a> {
+pub(in crate::workflow) enum Writer<'a> {
     Csv { out: Box<csv::Writer<&'a mut dyn Write>>, begun: bool },
     JsonLines(&'a mut dyn Write),
 }
