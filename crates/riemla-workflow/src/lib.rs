@@ -3,6 +3,7 @@
 pub mod demo;
 pub mod likelihood;
 pub mod method;
+mod named;
 mod of_run;
 pub mod plot;
 pub mod report;

@@ -2,53 +2,30 @@
 
 use riemla::objective::{Likelihood, OutputNoise, PriorPrecision, TargetKind};
 use riemla_files::Task;
-use serde::{Deserialize, Serialize};
 
-/// What the outputs of a network mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LikelihoodName {
-    /// Classes, one logit each.
-    Categorical,
-    /// Two classes, one logit.
-    Bernoulli,
-    /// Numbers with one noise.
-    Gaussian,
-    /// Numbers, each with a noise of its own.
-    GaussianPerOutput,
-    /// Numbers whose noise depends on the input.
-    Heteroscedastic,
-    /// Counts.
-    Poisson,
-    /// Several yes/no labels.
-    MultiLabel,
+use crate::named::named;
+
+named! {
+    /// What the outputs of a network mean.
+    pub enum LikelihoodName ("likelihood") {
+        /// Classes, one logit each.
+        Categorical = "categorical",
+        /// Two classes, one logit.
+        Bernoulli = "bernoulli",
+        /// Numbers with one noise.
+        Gaussian = "gaussian",
+        /// Numbers, each with a noise of its own.
+        GaussianPerOutput = "gaussian-per-output",
+        /// Numbers whose noise depends on the input.
+        Heteroscedastic = "heteroscedastic",
+        /// Counts.
+        Poisson = "poisson",
+        /// Several yes/no labels.
+        MultiLabel = "multi-label",
+    }
 }
 
 impl LikelihoodName {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Categorical,
-        Self::Bernoulli,
-        Self::Gaussian,
-        Self::GaussianPerOutput,
-        Self::Heteroscedastic,
-        Self::Poisson,
-        Self::MultiLabel,
-    ];
-
-    /// Its name, as in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Categorical => "categorical",
-            Self::Bernoulli => "bernoulli",
-            Self::Gaussian => "gaussian",
-            Self::GaussianPerOutput => "gaussian-per-output",
-            Self::Heteroscedastic => "heteroscedastic",
-            Self::Poisson => "poisson",
-            Self::MultiLabel => "multi-label",
-        }
-    }
-
     /// What the outputs mean, in a few words.
     pub fn about(self) -> &'static str {
         match self {

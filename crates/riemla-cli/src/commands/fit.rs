@@ -11,10 +11,9 @@ use riemla_files::{Existing, OutputDirectory, SavedPosterior};
 use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::{DataFiles, FitConfig, Fitted, fit, memory};
 
-use super::shared::{DataArguments, bytes, facts, members_json, model_directories, of_members, prior};
+use super::shared::{DataArguments, bytes, facts, model_directories, print_members, print_warnings, prior};
 use riemla_cli::arguments::{named, whole};
 use riemla_cli::interrupt::stop_flag;
-use riemla_cli::output::{json, print};
 use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
@@ -133,15 +132,9 @@ pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
     let fitted = fitted?;
     let posteriors: Vec<SavedPosterior> = fitted.iter().map(|member| member.posterior.clone()).collect();
     write_posteriors(&posteriors, &output)?;
-    print(&if arguments.json {
-        json(&members_json(fitted.iter().map(in_json).collect()))?
-    } else {
-        of_members(fitted.iter().map(in_words).collect())
-    })?;
+    print_members(&fitted, arguments.json, in_json, in_words)?;
     if !quiet {
-        let mut warnings: Vec<&String> = fitted.iter().flat_map(|member| &member.warnings).collect();
-        warnings.dedup();
-        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        print_warnings(fitted.iter().flat_map(|member| &member.warnings));
         eprintln!("Posterior: {}", arguments.out.display());
     }
     Ok(ExitCode::SUCCESS)

@@ -19,10 +19,9 @@ use riemla_workflow::workflow::members::sample_members;
 use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
-use super::shared::{ReadingArguments, members_json, of_members, positive};
+use super::shared::{ReadingArguments, positive, print_members};
 use riemla_cli::arguments::{ShardArgument, named, preset, shard, whole};
 use riemla_cli::interrupt::{code, stop_flag};
-use riemla_cli::output::{json, print};
 use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
@@ -233,11 +232,7 @@ pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
     let sampled = sample_members(&arguments.posterior, &config, Session::new(stop, &bar));
     bar.finish();
     let sampled = sampled?;
-    print(&if arguments.json {
-        json(&members_json(sampled.iter().map(in_json).collect()))?
-    } else {
-        of_members(sampled.iter().map(|member| in_words(&member.taken)).collect())
-    })?;
+    print_members(&sampled, arguments.json, in_json, |member| in_words(&member.taken))?;
     if !quiet {
         for member in &sampled {
             member.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));

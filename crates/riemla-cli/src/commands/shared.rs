@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use riemla::curvature::PriorChoice;
 use riemla::objective::{Likelihood, PriorPrecision};
 use riemla_cli::arguments::{named, number};
+use riemla_cli::output::{json, print};
 use riemla_files::encoding::MissingValues;
 use riemla_files::{CsvOptions, Model, ReadOptions};
 use riemla_workflow::likelihood::{LikelihoodName, noise_in_words, prior_in_words};
@@ -216,15 +217,26 @@ pub fn model_directory(path: &Path) -> anyhow::Result<Model> {
     Ok(Model::read(path)?)
 }
 
-/// Results of several members one below the other; that of one alone as it is.
-pub fn of_members(texts: Vec<String>) -> String {
-    if texts.len() == 1 {
-        return texts.concat();
-    }
-    texts.iter().enumerate().map(|(k, text)| format!("member {}\n{text}\n", k + 1)).collect()
+/// Prints what there is to say about each member: an object or a list of JSON, or words, one member below the other.
+pub fn print_members<T>(
+    members: &[T],
+    as_json: bool,
+    in_json: impl Fn(&T) -> serde_json::Value,
+    in_words: impl Fn(&T) -> String,
+) -> anyhow::Result<()> {
+    let one = |(k, member): (usize, &T)| format!("member {}\n{}\n", k + 1, in_words(member));
+    let text = match (members, as_json) {
+        ([only], true) => json(&in_json(only))?,
+        (all, true) => json(&serde_json::json!({ "members": all.iter().map(in_json).collect::<Vec<_>>() }))?,
+        ([only], false) => in_words(only),
+        (all, false) => all.iter().enumerate().map(one).collect(),
+    };
+    Ok(print(&text)?)
 }
 
-/// The same as JSON: an object for one, a list for several.
-pub fn members_json(mut results: Vec<serde_json::Value>) -> serde_json::Value {
-    if results.len() == 1 { results.remove(0) } else { serde_json::json!({ "members": results }) }
+/// Prints warnings about members, the same one once.
+pub fn print_warnings<'a>(warnings: impl Iterator<Item = &'a String>) {
+    let mut warnings: Vec<&String> = warnings.collect();
+    warnings.dedup();
+    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
 }

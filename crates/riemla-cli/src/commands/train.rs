@@ -14,10 +14,9 @@ use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::members::train_members;
 use riemla_workflow::workflow::{ClassWeight, DataFiles, NetworkChoice, TrainConfig, Trained};
 
-use super::shared::{ColumnArguments, DataArguments, likelihood, members_json, of_members, prior};
+use super::shared::{ColumnArguments, DataArguments, likelihood, print_members, print_warnings, prior};
 use riemla_cli::arguments::{named, number, whole};
 use riemla_cli::interrupt::stop_flag;
-use riemla_cli::output::{json, print};
 use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
@@ -172,15 +171,9 @@ pub fn run(arguments: &Train, quiet: bool) -> anyhow::Result<ExitCode> {
     let trained = trained?;
     let models: Vec<Model> = trained.iter().map(|member| member.model.clone()).collect();
     write_models(&models, &output)?;
-    print(&if arguments.json {
-        json(&members_json(trained.iter().map(in_json).collect()))?
-    } else {
-        of_members(trained.iter().map(in_words).collect())
-    })?;
+    print_members(&trained, arguments.json, in_json, in_words)?;
     if !quiet {
-        let mut notes: Vec<&String> = trained.iter().flat_map(|member| &member.notes).collect();
-        notes.dedup();
-        notes.iter().for_each(|note| eprintln!("warning: {note}"));
+        print_warnings(trained.iter().flat_map(|member| &member.notes));
         eprintln!("Model: {}", arguments.out.display());
     }
     Ok(riemla_cli::interrupt::code(stop))

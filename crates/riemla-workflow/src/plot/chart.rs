@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::legend::{Key, Legend};
 use super::marks::{POINT_ROOM, Reference, draw_curve, draw_error_bar, draw_points, open_series};
 use super::palette::Style;
-use super::panel::{Panel, Size, no_data, start};
+use super::panel::{Panel, Size, framed};
 use super::svg::Svg;
 use super::ticks::short;
 
@@ -127,22 +127,17 @@ impl Chart {
         for (series, style) in self.series.iter().zip(&styles) {
             legend.add(&series.name, *style, series.key);
         }
-        let (mut svg, top) = start(self.size, &self.title, &legend);
-        let Some(panel) = self.panel(top) else { return no_data(self.size, &self.title) };
-        panel.draw_ground(&mut svg);
-        panel.clip(&mut svg);
-        self.references.iter().for_each(|r| r.draw_line(&mut svg, &panel));
-        for (series, style) in self.series.iter().zip(&styles) {
-            series.draw_line(&mut svg, &panel, *style);
-        }
-        svg.close();
-        panel.draw_axes(&mut svg);
-        panel.clip_around(&mut svg, POINT_ROOM);
-        for (series, style) in self.series.iter().zip(&styles) {
-            series.draw_points(&mut svg, &panel, *style);
-        }
-        svg.close();
-        self.references.iter().for_each(|r| r.draw_label(&mut svg, &panel));
-        svg.finish()
+        let each = || self.series.iter().zip(&styles);
+        let inside = |svg: &mut Svg, panel: &Panel| {
+            self.references.iter().for_each(|r| r.draw_line(svg, panel));
+            each().for_each(|(series, style)| series.draw_line(svg, panel, *style));
+        };
+        let above = |svg: &mut Svg, panel: &Panel| {
+            panel.clip_around(svg, POINT_ROOM);
+            each().for_each(|(series, style)| series.draw_points(svg, panel, *style));
+            svg.close();
+            self.references.iter().for_each(|r| r.draw_label(svg, panel));
+        };
+        framed((self.size, &self.title, &legend), |top| self.panel(top), inside, above)
     }
 }
