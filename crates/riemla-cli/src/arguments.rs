@@ -1,10 +1,13 @@
 //! Reading arguments: what all commands of both programs take, and the kinds of values.
 
 use anyhow::Context as _;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Parser};
 use riemla::posterior::Strength;
 use riemla_files::Shard;
+use riemla_workflow::setting::Setting;
 use riemla_workflow::workflow::environment;
+use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 
@@ -52,6 +55,27 @@ where
     }
 }
 
+/// Reads one of the words by which files know a type; the words that are taken, perhaps with help.
+pub fn named<T>(
+    words: impl IntoIterator<Item = impl Into<PossibleValue>>,
+) -> impl TypedValueParser<Value = T> + Clone
+where
+    T: DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words).try_map(|word| serde_json::from_value(word.into()))
+}
+
+/// Reads the name of a preset.
+pub fn preset() -> impl TypedValueParser<Value = Setting> + Clone {
+    named(Setting::PRESET_HELP.map(|(name, help)| PossibleValue::new(name).help(help)))
+}
+
+/// Reads a number that fits; `must` says what must be.
+pub fn number(text: &str, fits: impl Fn(f64) -> bool, must: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && fits(*number));
+    number.ok_or_else(|| format!("must be {must}"))
+}
+
 /// Which of several processes that share work this one is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ShardArgument {
@@ -81,6 +105,5 @@ pub fn strength(text: &str) -> Result<Strength, String> {
     if text == "auto" {
         return Ok(Strength::typical());
     }
-    let a = text.parse().ok().filter(|a: &f64| a.is_finite() && *a > 0.0);
-    a.map(Strength::Fixed).ok_or_else(|| "must be a number above 0, or auto".into())
+    number(text, |a| a > 0.0, "a number above 0, or auto").map(Strength::Fixed)
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use riemla_workflow::demo::{DemoError, OutputError};
+use riemla_workflow::demo::OutputError;
 use riemla_workflow::workflow::WorkflowError;
 
 use crate::{FAILED, INTERRUPTED};
@@ -34,8 +34,7 @@ pub fn show(error: &anyhow::Error) -> ExitCode {
     if let Some(remedy) = remedy(error) {
         eprintln!("  help: {remedy}");
     }
-    let interrupted = matches!(error.downcast_ref(), Some(DemoError::Interrupted))
-        || error.downcast_ref().is_some_and(WorkflowError::is_interruption);
+    let interrupted = error.downcast_ref().is_some_and(WorkflowError::is_interruption);
     ExitCode::from(if interrupted { INTERRUPTED } else { FAILED })
 }
 
@@ -61,8 +60,6 @@ fn remedy(error: &anyhow::Error) -> Option<&'static str> {
         OutputError::Foreign { .. } => {
             "choose another directory with --out, or add --force to write next to these files"
         }
-        OutputError::NotADirectory(_) | OutputError::Io { .. } | OutputError::File(_) => {
-            "choose a writable directory with --out"
-        }
+        OutputError::NotADirectory(_) | OutputError::File(_) => "choose a writable directory with --out",
     })
 }

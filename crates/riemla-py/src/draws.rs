@@ -3,7 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use riemla::posterior::Draw;
-use riemla_workflow::workflow::{DrawCells, DrawTable, Taken};
+use riemla_files::table::Values;
+use riemla_workflow::workflow::{DrawTable, Taken};
 
 use crate::arrays::{flat, shaped};
 use crate::settings;
@@ -41,12 +42,12 @@ pub fn theta(result: &Bound<'_, PyDict>, draws: Vec<Draw>) -> PyResult<()> {
 pub fn table<'py>(py: Python<'py>, table: Option<&DrawTable>, rows: usize) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     for column in table.iter().flat_map(|table| &table.columns).filter(|column| column.name != "draw") {
-        match &column.cells {
-            DrawCells::Numbers(cells) => {
-                let numbers = cells.iter().take(rows).map(|cell| cell.unwrap_or(f64::NAN)).collect();
-                columns.set_item(column.name, flat(py, numbers))?;
+        match &column.values {
+            Values::Numbers(numbers) => {
+                let numbers = numbers.iter().take(rows).copied().collect();
+                columns.set_item(&column.name, flat(py, numbers))?;
             }
-            DrawCells::Words(words) => columns.set_item(column.name, &words[..rows.min(words.len())])?,
+            Values::Strings(words) => columns.set_item(&column.name, &words[..rows.min(words.len())])?,
         }
     }
     Ok(columns)

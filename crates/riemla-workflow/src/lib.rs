@@ -3,9 +3,9 @@
 pub mod demo;
 pub mod likelihood;
 pub mod method;
+mod named;
 mod of_run;
 pub mod plot;
-pub mod polish;
 pub mod report;
 pub mod scores;
 pub mod setting;

@@ -1,54 +1,31 @@
 //! Likelihoods by name, as commands and Python take them.
 
-use riemla::objective::{Likelihood, OutputNoise, TargetKind};
+use riemla::objective::{Likelihood, OutputNoise, PriorPrecision, TargetKind};
 use riemla_files::Task;
-use serde::{Deserialize, Serialize};
 
-/// What the outputs of a network mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LikelihoodName {
-    /// Classes, one logit each.
-    Categorical,
-    /// Two classes, one logit.
-    Bernoulli,
-    /// Numbers with one noise.
-    Gaussian,
-    /// Numbers, each with a noise of its own.
-    GaussianPerOutput,
-    /// Numbers whose noise depends on the input.
-    Heteroscedastic,
-    /// Counts.
-    Poisson,
-    /// Several yes/no labels.
-    MultiLabel,
+use crate::named::named;
+
+named! {
+    /// What the outputs of a network mean.
+    pub enum LikelihoodName ("likelihood") {
+        /// Classes, one logit each.
+        Categorical = "categorical",
+        /// Two classes, one logit.
+        Bernoulli = "bernoulli",
+        /// Numbers with one noise.
+        Gaussian = "gaussian",
+        /// Numbers, each with a noise of its own.
+        GaussianPerOutput = "gaussian-per-output",
+        /// Numbers whose noise depends on the input.
+        Heteroscedastic = "heteroscedastic",
+        /// Counts.
+        Poisson = "poisson",
+        /// Several yes/no labels.
+        MultiLabel = "multi-label",
+    }
 }
 
 impl LikelihoodName {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Categorical,
-        Self::Bernoulli,
-        Self::Gaussian,
-        Self::GaussianPerOutput,
-        Self::Heteroscedastic,
-        Self::Poisson,
-        Self::MultiLabel,
-    ];
-
-    /// Its name, as in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Categorical => "categorical",
-            Self::Bernoulli => "bernoulli",
-            Self::Gaussian => "gaussian",
-            Self::GaussianPerOutput => "gaussian-per-output",
-            Self::Heteroscedastic => "heteroscedastic",
-            Self::Poisson => "poisson",
-            Self::MultiLabel => "multi-label",
-        }
-    }
-
     /// What the outputs mean, in a few words.
     pub fn about(self) -> &'static str {
         match self {
@@ -98,6 +75,27 @@ pub fn task_of(likelihood: Likelihood) -> Task {
         TargetKind::Counts => Task::Counts,
         TargetKind::Labels => Task::Labels,
     }
+}
+
+/// Prior precisions in words.
+pub fn prior_in_words(prior: &PriorPrecision) -> String {
+    match prior {
+        PriorPrecision::Scalar(value) => format!("{value:.4}"),
+        PriorPrecision::PerLayer(values) => format!("{} (per layer)", listed(values)),
+    }
+}
+
+/// Standard deviations of the noise in words; none where the likelihood has none of its own.
+pub fn noise_in_words(likelihood: Likelihood) -> Option<String> {
+    match likelihood {
+        Likelihood::Gaussian { sigma_noise } => Some(format!("{sigma_noise:.4}")),
+        Likelihood::GaussianPerOutput { sigma_noise } => Some(listed(sigma_noise.sigmas())),
+        _ => None,
+    }
+}
+
+fn listed(numbers: &[f64]) -> String {
+    numbers.iter().map(|number| format!("{number:.4}")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,112 +1,60 @@
 //! Methods by name: the one list of words for files, tables, plots and the command line.
 
-use std::fmt;
-use std::str::FromStr;
-
 use riemla::posterior::Method;
 use riemla_files::RunConfig;
-use serde::{Deserialize, Serialize};
 
-/// A way to weights: a posterior of the library, with or without batches, or what it is compared with.
-/// In the order of tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MethodName {
-    /// No inputs at all: the frequencies of the classes, or mean and variance of the training targets.
-    Constant,
-    /// The trained weights.
-    Map,
-    /// The trained weights, their outputs divided by a temperature.
-    MapTemperature,
-    /// Laplace approximation.
-    La,
-    /// Laplace approximation, linearised predictions.
-    LinLa,
-    /// The same in closed form, without draws: Gaussian outputs, and for classes the probit approximation.
-    LinLaProbit,
-    /// Riemannian Laplace approximation.
-    RiemLa,
-    /// The same with a fresh batch of the data per draw.
-    RiemLaBatches,
-    /// Riemannian Laplace approximation of the linearised network.
-    LinRiemLa,
-    /// The same with a fresh batch of the data per draw.
-    LinRiemLaBatches,
-    /// Markov chains.
-    Nuts,
-    /// Microcanonical Langevin chains, which are not corrected.
-    Mclmc,
-    /// Moments of stochastic gradient descent.
-    Swag,
-    /// Several trainings.
-    Ensemble,
+use crate::named::named;
+
+named! {
+    /// A way to weights: a posterior of the library, with or without batches, or what it is compared with.
+    /// In the order of tables.
+    pub enum MethodName ("method") {
+        /// No inputs at all: the frequencies of the classes, or mean and variance of the training targets.
+        Constant = "constant",
+        /// The trained weights.
+        Map = "map",
+        /// The trained weights, their outputs divided by a temperature.
+        MapTemperature = "map-temperature",
+        /// Laplace approximation.
+        La = "la",
+        /// Laplace approximation, linearised predictions.
+        LinLa = "lin-la",
+        /// The same in closed form, without draws: Gaussian outputs, and for classes the probit approximation.
+        LinLaProbit = "lin-la-probit",
+        /// Riemannian Laplace approximation.
+        RiemLa = "riem-la",
+        /// The same with a fresh batch of the data per draw.
+        RiemLaBatches = "riem-la-batches",
+        /// Riemannian Laplace approximation of the linearised network.
+        LinRiemLa = "lin-riem-la",
+        /// The same with a fresh batch of the data per draw.
+        LinRiemLaBatches = "lin-riem-la-batches",
+        /// Markov chains.
+        Nuts = "nuts",
+        /// Microcanonical Langevin chains, which are not corrected.
+        Mclmc = "mclmc",
+        /// Moments of stochastic gradient descent.
+        Swag = "swag",
+        /// Several trainings.
+        Ensemble = "ensemble",
+    }
 }
 
 impl MethodName {
-    /// All, in the order of tables.
-    pub const ALL: [Self; 14] = [
-        Self::Constant,
-        Self::Map,
-        Self::MapTemperature,
-        Self::La,
-        Self::LinLa,
-        Self::LinLaProbit,
-        Self::RiemLa,
-        Self::RiemLaBatches,
-        Self::LinRiemLa,
-        Self::LinRiemLaBatches,
-        Self::Nuts,
-        Self::Mclmc,
-        Self::Swag,
-        Self::Ensemble,
-    ];
-
     /// Those of the paper: posteriors, with and without batches.
     pub fn of_paper() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|method| method.posterior().is_some())
     }
 
-    /// The name used everywhere.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Constant => "constant",
-            Self::Map => "map",
-            Self::MapTemperature => "map-temperature",
-            Self::La => "la",
-            Self::LinLa => "lin-la",
-            Self::LinLaProbit => "lin-la-probit",
-            Self::RiemLa => "riem-la",
-            Self::RiemLaBatches => "riem-la-batches",
-            Self::LinRiemLa => "lin-riem-la",
-            Self::LinRiemLaBatches => "lin-riem-la-batches",
-            Self::Nuts => "nuts",
-            Self::Mclmc => "mclmc",
-            Self::Swag => "swag",
-            Self::Ensemble => "ensemble",
-        }
-    }
-
     /// The posterior of the library; none for what it is compared with.
     pub fn posterior(self) -> Option<Method> {
-        match self {
-            Self::Map => Some(Method::Map),
-            Self::La => Some(Method::La),
-            Self::LinLa => Some(Method::LinLa),
-            Self::RiemLa | Self::RiemLaBatches => Some(Method::RiemLa),
-            Self::LinRiemLa | Self::LinRiemLaBatches => Some(Method::LinRiemLa),
-            Self::Constant
-            | Self::MapTemperature
-            | Self::LinLaProbit
-            | Self::Nuts
-            | Self::Mclmc
-            | Self::Swag
-            | Self::Ensemble => None,
-        }
+        let name = self.name().trim_end_matches(BATCHES);
+        Method::ALL.into_iter().find(|method| method.name() == name)
     }
 
     /// Whether each draw sees a batch of its own.
     pub fn batched(self) -> bool {
-        matches!(self, Self::RiemLaBatches | Self::LinRiemLaBatches)
+        self.name().ends_with(BATCHES)
     }
 
     /// Whether draws follow geodesics, so that the setting matters.
@@ -125,48 +73,21 @@ impl MethodName {
     }
 }
 
+/// The ending of the name of a method whose draws see batches.
+const BATCHES: &str = "-batches";
+
 impl From<Method> for MethodName {
     fn from(method: Method) -> Self {
-        match method {
-            Method::Map => Self::Map,
-            Method::La => Self::La,
-            Method::LinLa => Self::LinLa,
-            Method::RiemLa => Self::RiemLa,
-            Method::LinRiemLa => Self::LinRiemLa,
-        }
+        method.name().parse().expect("the methods of the library are among them")
     }
 }
 
 impl From<&RunConfig> for MethodName {
     fn from(config: &RunConfig) -> Self {
-        let posterior = match config {
-            RunConfig::Posterior(config) => config,
-            RunConfig::Reference(riemla::reference::Reference::Nuts(_)) => return Self::Nuts,
-            RunConfig::Reference(riemla::reference::Reference::Mclmc(_)) => return Self::Mclmc,
-            RunConfig::Reference(riemla::reference::Reference::Swag(_)) => return Self::Swag,
-            RunConfig::Reference(riemla::reference::Reference::Ensemble(_)) => return Self::Ensemble,
-        };
-        match (posterior.method, posterior.batch) {
-            (Method::RiemLa, Some(_)) => Self::RiemLaBatches,
-            (Method::LinRiemLa, Some(_)) => Self::LinRiemLaBatches,
-            (method, _) => method.into(),
-        }
-    }
-}
-
-impl fmt::Display for MethodName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for MethodName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|method| method.name() == text);
-        let known = || Self::ALL.map(Self::name).join(", ");
-        found.ok_or_else(|| format!("unknown method {text}; the methods are {}", known()))
+        let name = config.method();
+        let batched = matches!(config, RunConfig::Posterior(posterior) if posterior.batch.is_some());
+        let in_batches = batched.then(|| format!("{name}{BATCHES}").parse().ok()).flatten();
+        in_batches.unwrap_or_else(|| name.parse().expect("samplers are among the methods"))
     }
 }
 

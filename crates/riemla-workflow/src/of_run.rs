@@ -1,6 +1,6 @@
 //! Files about a run, kept with all that identifies it: what another run wrote is refused, with what differs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use riemla_files::RunInfo;
 use riemla_files::identity::expect;
@@ -15,6 +15,27 @@ struct OfRun<T> {
     run: RunInfo,
     #[serde(flatten)]
     value: T,
+}
+
+/// A file about a run, and the run.
+pub(crate) type Place = (PathBuf, RunInfo);
+
+/// What was found before and written to its place, or else what is found now, which is written there.
+pub(crate) fn once<T: Serialize + DeserializeOwned, E: From<riemla_files::Error>>(
+    place: Option<&Place>,
+    remedy: &'static str,
+    find: impl FnOnce() -> Result<Option<T>, E>,
+) -> Result<Option<T>, E> {
+    if let Some((file, run)) = place
+        && let Some(before) = read(file, run, remedy)?
+    {
+        return Ok(Some(before));
+    }
+    let found = find()?;
+    if let (Some((file, run)), Some(found)) = (place, &found) {
+        write(file, run, found)?;
+    }
+    Ok(found)
 }
 
 /// Writes something about a run.

@@ -99,6 +99,16 @@ impl Setting {
     /// The settings of one word that the paper's tables are made of.
     pub const PRESETS: [Self; 3] = [Self::PAPER, Self::CONVERGED, Self::CALIBRATED];
 
+    /// Their names, with what they are in a line of help.
+    pub const PRESET_HELP: [(&'static str, &'static str); 3] = [
+        ("paper", "As the paper's code: Dormand-Prince at rtol 1e-6, atol 1e-3, strength 1"),
+        ("converged", "The paper's geodesics, solved accurately"),
+        (
+            "calibrated",
+            "Metric auto, with the strength at which the loss is as high as for typical exact draws",
+        ),
+    ];
+
     const fn plain(kind: usize) -> Self {
         Self { kind, number: 0, polish: None }
     }
@@ -232,6 +242,7 @@ mod tests {
         }
         assert_eq!([Setting::ANY, Setting::PAPER], [all[0], all[2]]);
         assert_eq!([Setting::CONVERGED, Setting::CALIBRATED], all[3..5]);
+        assert_eq!(Setting::PRESET_HELP.map(|(name, _)| name), Setting::PRESETS.map(Setting::name));
         assert_eq!("a=0.10".parse::<Setting>(), "a=1e-1".parse());
         assert_eq!("a=-0".parse::<Setting>(), "a=0".parse());
     }

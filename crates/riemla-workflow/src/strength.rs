@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use riemla::Control;
 use riemla::geometry::Counters;
-use riemla::posterior::{Height, Posterior, SearchStatus, Trial};
-use riemla_files::RunInfo;
+use riemla::posterior::{Posterior, SearchStatus, Trial};
 use serde::{Deserialize, Serialize};
 
-use crate::of_run;
+use crate::of_run::{self, Place};
 use crate::watch::Session;
+use crate::workflow::Result;
 
 /// The strength that a rule found, and what the search cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,7 +46,7 @@ pub struct LastWord {
 }
 
 /// A posterior whose strength is a number.
-pub struct Settled {
+pub(crate) struct Settled {
     /// The posterior.
     pub posterior: Posterior,
     /// How its strength was found, if by a rule.
@@ -58,103 +57,32 @@ pub struct Settled {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Unfinished {
     seconds: f64,
-    trials: Vec<KeptTrial>,
-}
-
-/// A trial; JSON has no infinite numbers.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct KeptTrial {
-    strength: f64,
-    first: usize,
-    value: Option<f64>,
-    error: Option<f64>,
-    /// Numbers of the pilots that came to their end.
-    heights: Vec<Option<[Option<f64>; 5]>>,
-    finished: usize,
-    counters: Counters,
-}
-
-fn finite(number: f64) -> Option<f64> {
-    Some(number).filter(|number| number.is_finite())
-}
-
-impl From<&Trial> for KeptTrial {
-    fn from(trial: &Trial) -> Self {
-        let Trial { strength, first, finished, counters, .. } = *trial;
-        let height = |&Height { rise, virial, tangent, data, data_tangent }: &Height| {
-            [rise, virial, tangent, data, data_tangent].map(finite)
-        };
-        let heights = trial.heights.iter().map(|pilot| pilot.as_ref().map(height)).collect();
-        let [value, error] = [trial.value, trial.error].map(finite);
-        Self { strength, first, value, error, heights, finished, counters }
-    }
-}
-
-impl From<&KeptTrial> for Trial {
-    fn from(kept: &KeptTrial) -> Self {
-        let &KeptTrial { strength, first, value, error, finished, counters, .. } = kept;
-        let height = |numbers: [Option<f64>; 5]| {
-            let [rise, virial, tangent, data, data_tangent] =
-                numbers.map(|number| number.unwrap_or(f64::NAN));
-            Height { rise, virial, tangent, data, data_tangent }
-        };
-        let heights = kept.heights.iter().map(|pilot| pilot.map(height)).collect();
-        let (value, error) = (value.unwrap_or(f64::INFINITY), error.unwrap_or(f64::NAN));
-        Self { strength, first, value, error, heights, finished, counters }
-    }
-}
-
-/// What a search uses: stop and progress, number of draws.
-#[derive(Clone, Copy)]
-pub struct SettleControl<'a> {
-    /// Stops the search; told how long it will take.
-    pub session: Session<'a>,
-    /// Draws to be made afterwards.
-    pub draws: u64,
+    trials: Vec<Trial>,
 }
 
 /// Applies the rule of a posterior, with a place to keep what it finds: what it found before in the same run is
-/// read from there. `Error::Stopped` if the session was stopped before the search ended.
-pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
+/// read from there. `Error::Stopped` if the session was stopped before the search ended; `draws` are to be made afterwards.
+pub(crate) fn settle(
     posterior: Posterior,
     seed: u64,
-    place: Option<(&Path, &RunInfo)>,
-    control: SettleControl<'_>,
-) -> Result<Settled, E> {
+    place: Option<&Place>,
+    session: Session<'_>,
+    draws: u64,
+) -> Result<Settled> {
     if !posterior.config().method.is_riemannian() || posterior.config().strength.fixed().is_some() {
         return Ok(Settled { posterior, found: None });
     }
-    let before = match place {
-        Some((file, run)) => of_run::read::<FoundStrength>(file, run, REMEDY)?,
-        None => None,
+    let trials = place.map(|(file, run)| (kept_file(file), run.clone()));
+    let find = || search(&posterior, seed, trials.as_ref(), session, draws);
+    let Some(found) = of_run::once(place, REMEDY, find)? else {
+        return Ok(Settled { posterior, found: None });
     };
-    let found = match before {
-        Some(found) => found,
-        None => {
-            let kept = place.map(|(file, run)| (kept_file(file), run));
-            let kept = kept.as_ref().map(|(file, run)| (file.as_path(), *run));
-            let Some(found) = search::<E>(&posterior, seed, kept, control)? else {
-                return Ok(Settled { posterior, found: None });
-            };
-            keep(place, &found)?;
-            found
-        }
-    };
-    if let Some((file, _)) = place {
-        forget(&kept_file(file));
+    if let Some((file, _)) = &trials {
+        // If that fails they are in nobody's way.
+        let _ = std::fs::remove_file(file);
     }
     let posterior = posterior.with_strength(found.strength)?;
     Ok(Settled { posterior, found: Some(found) })
-}
-
-/// Writes down what was found, if there is a place for it.
-pub(crate) fn keep(place: Option<(&Path, &RunInfo)>, found: &FoundStrength) -> riemla_files::Result<()> {
-    place.map_or(Ok(()), |(file, run)| of_run::write(file, run, found))
-}
-
-/// Removes the trials of a search that is finished. If that fails they are in nobody's way.
-fn forget(kept: &Path) {
-    let _ = std::fs::remove_file(kept);
 }
 
 /// Where the trials of an unfinished search are.
@@ -163,17 +91,18 @@ fn kept_file(file: &Path) -> PathBuf {
 }
 
 /// The search, from the trials that are kept on.
-fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
+fn search(
     posterior: &Posterior,
     seed: u64,
-    place: Option<(&Path, &RunInfo)>,
-    control: SettleControl<'_>,
-) -> Result<Option<FoundStrength>, E> {
+    place: Option<&Place>,
+    session: Session<'_>,
+    draws: u64,
+) -> Result<Option<FoundStrength>> {
     let before = match place {
         Some((file, run)) => of_run::read::<Unfinished>(file, run, REMEDY)?.unwrap_or_default(),
         None => Unfinished::default(),
     };
-    let known: Vec<Trial> = before.trials.iter().map(Trial::from).collect();
+    let known = before.trials.clone();
     let (begun, spent) = (Instant::now(), before.seconds);
     let seconds = || spent + begun.elapsed().as_secs_f64();
     let state = Mutex::new((before, None));
@@ -181,15 +110,14 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
         let (unfinished, failure) = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
         if unfinished.trials.len() == known.len() {
             let pilot = begun.elapsed().as_secs_f64() / trial.heights.len().max(trial.finished).max(1) as f64;
-            control.session.watch.estimate(&estimate(pilot, control.draws));
+            session.watch.estimate(&estimate(pilot, draws));
         }
         unfinished.seconds = seconds();
-        unfinished.trials.push(trial.into());
+        unfinished.trials.push(trial.clone());
         *failure = place.and_then(|(file, run)| of_run::write(file, run, unfinished).err());
     };
-    control.session.watch.estimate(&first_estimate(posterior));
-    let search = Control::default().stopping(control.session.stop).observing(&progress);
-    let calibration = posterior.calibration(seed, &known, search)?;
+    session.watch.estimate(&first_estimate(posterior));
+    let calibration = posterior.calibration(seed, &known, session.control().observing(&progress))?;
     if let (_, Some(failure)) = state.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(failure.into());
     }
@@ -197,6 +125,7 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
     if calibration.status == SearchStatus::Stopped {
         return Err(riemla::Error::Stopped { what: "the strength was found".into() }.into());
     }
+    let tried = |trial: &Trial| (trial.strength, Some(trial.value).filter(|value| value.is_finite()));
     Ok(Some(FoundStrength {
         strength: calibration.strength,
         slope: calibration.slope,
@@ -238,16 +167,10 @@ fn in_words(seconds: f64) -> String {
 }
 
 /// How many trials of an unfinished search are kept, and where.
-pub fn kept_trials(file: &Path, run: &RunInfo) -> riemla_files::Result<(usize, PathBuf)> {
+pub(crate) fn kept_trials((file, run): &Place) -> Result<(usize, PathBuf)> {
     let kept = kept_file(file);
-    Ok((
-        of_run::read::<Unfinished>(&kept, run, REMEDY)?.map_or(0, |unfinished| unfinished.trials.len()),
-        kept,
-    ))
-}
-
-fn tried(trial: &Trial) -> (f64, Option<f64>) {
-    (trial.strength, finite(trial.value))
+    let found = of_run::read::<Unfinished>(&kept, run, REMEDY)?;
+    Ok((found.map_or(0, |unfinished| unfinished.trials.len()), kept))
 }
 
 pub(crate) const REMEDY: &str =

@@ -17,7 +17,7 @@ fn every_plot(title: &str, values: &[f64]) -> Vec<String> {
     let chart = |x: Axis, y: Axis| {
         Chart::new(title, x, y)
             .series(Series::line_points(title, points.clone()).errors(values))
-            .series(Series::scatter("la", points.clone()).errors_between(points.clone()))
+            .series(Series::scatter("la", points.clone()).errors(values))
             .reference(Reference::horizontal(values.first().copied().unwrap_or(f64::NAN), title))
             .reference(Reference::vertical(values.last().copied().unwrap_or(f64::NAN), title))
             .reference(Reference::curve(points.clone(), title))

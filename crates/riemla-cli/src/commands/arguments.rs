@@ -68,9 +68,28 @@ pub enum Command {
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
+    use clap::error::ErrorKind;
 
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_word_of_the_help_is_read() {
+        let mut words = 0;
+        for command in Arguments::command().get_subcommands_mut() {
+            let mut parse = command.clone();
+            for option in command.get_arguments().filter(|option| option.get_long().is_some()) {
+                for value in option.get_value_parser().possible_values().into_iter().flatten() {
+                    let given = format!("--{}={}", option.get_long().expect("an option"), value.get_name());
+                    let read = parse.try_get_matches_from_mut([command.get_name(), &given]);
+                    let wrong = read.err().filter(|error| error.kind() == ErrorKind::ValueValidation);
+                    assert!(wrong.is_none(), "{} {given}: {wrong:?}", command.get_name());
+                    words += 1;
+                }
+            }
+        }
+        assert!(words > 30, "{words} words of options with a choice");
     }
 }

@@ -4,7 +4,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use riemla::score::Bootstrap;
 use riemla_files::{Existing, Kind, OutputFile};
 use riemla_workflow::workflow::compare::report;
@@ -43,8 +44,8 @@ pub struct Compare {
     pub method: Vec<String>,
 
     /// Reference set: distances are in its standard deviations; choose the one you trust more
-    #[arg(long, value_name = "SET", default_value = "b")]
-    pub reference: Letter,
+    #[arg(long, value_name = "SET", default_value = "b", value_parser = PossibleValuesParser::new(LETTERS).map(place))]
+    pub reference: usize,
 
     /// Data with targets, to compare predictions; "-" reads standard input
     #[arg(long, value_name = "FILE")]
@@ -74,11 +75,11 @@ pub struct Compare {
     pub json: bool,
 }
 
-/// One of the two sets.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Letter {
-    A,
-    B,
+/// What the two sets are called.
+const LETTERS: [&str; 2] = ["a", "b"];
+
+fn place(letter: String) -> usize {
+    usize::from(letter == LETTERS[1])
 }
 
 impl Compare {
@@ -116,10 +117,7 @@ impl Compare {
         };
         Ok(CompareConfig {
             sets: self.sets()?,
-            reference: match self.reference {
-                Letter::A => 0,
-                Letter::B => 1,
-            },
+            reference: self.reference,
             data: self.data.as_ref().map(files),
             bootstrap: Bootstrap::default(),
         })

@@ -109,7 +109,7 @@ pub fn run(arguments: &Evaluate, quiet: bool) -> anyhow::Result<ExitCode> {
             ..Bootstrap::default()
         },
         wanted: arguments.guarantees.wanted(),
-        weighting: arguments.members.weighting(),
+        weighting: arguments.members.member_weights,
     };
     let bar = Bar::new(quiet);
     let evaluation = evaluate(&arguments.posterior, &config, &bar);

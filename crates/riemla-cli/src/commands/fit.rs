@@ -3,18 +3,17 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use riemla::curvature::{Curvature, LaplaceConfig, PriorChoice, Refit, Structure, Subset};
-use riemla::objective::PriorPrecision;
 use riemla_files::members::write_posteriors;
 use riemla_files::{Existing, OutputDirectory, SavedPosterior};
 use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::{DataFiles, FitConfig, Fitted, fit, memory};
 
-use super::shared::{DataArguments, bytes, facts, members_json, model_directories, of_members, positive};
-use riemla_cli::arguments::whole;
+use super::shared::{DataArguments, bytes, facts, model_directories, print_members, print_warnings, prior};
+use riemla_cli::arguments::{named, whole};
 use riemla_cli::interrupt::stop_flag;
-use riemla_cli::output::{json, print};
 use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
@@ -51,12 +50,12 @@ pub struct Fit {
     pub out: PathBuf,
 
     /// Second derivative: generalised Gauss-Newton, exact Hessian, empirical Fisher
-    #[arg(long, value_name = "NAME", default_value = "ggn")]
-    pub curvature: CurvatureName,
+    #[arg(long, value_name = "NAME", default_value = "ggn", value_parser = named::<Curvature>(["ggn", "hessian", "ef"]))]
+    pub curvature: Curvature,
 
     /// How much of it: all, its diagonal, a Kronecker product per layer, its largest eigenpairs
-    #[arg(long, value_name = "NAME", default_value = "full")]
-    pub structure: StructureName,
+    #[arg(long, value_name = "NAME", default_value = "full", value_parser = structure())]
+    pub structure: Structure,
 
     /// Number of eigenpairs of the low-rank structure
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole::<usize>(0, u64::MAX))]
@@ -68,7 +67,7 @@ pub struct Fit {
 
     /// Prior precision: model (as it was trained), auto (the largest marginal likelihood near these weights), per-layer
     /// (the same, one per layer), or a number. With auto and per-layer the weights are refitted in turn with the prior
-    #[arg(long, value_name = "VALUE", default_value = "model", value_parser = prior)]
+    #[arg(long, value_name = "VALUE", default_value = "model", value_parser = prior_of_fit)]
     pub prior_precision: PriorChoice,
 
     /// Refit the weights under a prior precision that is a number, or that of the model
@@ -96,19 +95,11 @@ pub struct Fit {
     pub json: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum CurvatureName {
-    Ggn,
-    Hessian,
-    Ef,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum StructureName {
-    Full,
-    Diagonal,
-    Kron,
-    LowRank,
+/// Reads a structure; the rank has an option of its own.
+fn structure() -> impl TypedValueParser<Value = Structure> {
+    let known = [Structure::Full, Structure::Diagonal, Structure::Kronecker, Structure::LowRank { rank: 0 }];
+    let find = move |name: String| known.into_iter().find(|structure| memory::name(*structure) == name);
+    PossibleValuesParser::new(known.map(memory::name)).try_map(move |name| find(name).ok_or("no structure"))
 }
 
 fn subset(text: &str) -> Result<Subset, String> {
@@ -119,16 +110,11 @@ fn subset(text: &str) -> Result<Subset, String> {
     })
 }
 
-fn prior(text: &str) -> Result<PriorChoice, String> {
-    Ok(match text {
-        "auto" => PriorChoice::Optimize,
-        "per-layer" => PriorChoice::OptimizePerLayer,
-        "model" => PriorChoice::Keep,
-        value => {
-            let value = positive(value).map_err(|_| "must be auto, per-layer, model, or a number above 0")?;
-            PriorChoice::Fixed(PriorPrecision::Scalar(value))
-        }
-    })
+fn prior_of_fit(text: &str) -> Result<PriorChoice, String> {
+    match text {
+        "model" => Ok(PriorChoice::Keep),
+        other => prior(other, "auto, per-layer, model, or a number above 0"),
+    }
 }
 
 /// Fits, writes, prints.
@@ -146,15 +132,9 @@ pub fn run(arguments: &Fit, quiet: bool) -> anyhow::Result<ExitCode> {
     let fitted = fitted?;
     let posteriors: Vec<SavedPosterior> = fitted.iter().map(|member| member.posterior.clone()).collect();
     write_posteriors(&posteriors, &output)?;
-    print(&if arguments.json {
-        json(&members_json(fitted.iter().map(in_json).collect()))?
-    } else {
-        of_members(fitted.iter().map(in_words).collect())
-    })?;
+    print_members(&fitted, arguments.json, in_json, in_words)?;
     if !quiet {
-        let mut warnings: Vec<&String> = fitted.iter().flat_map(|member| &member.warnings).collect();
-        warnings.dedup();
-        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        print_warnings(fitted.iter().flat_map(|member| &member.warnings));
         eprintln!("Posterior: {}", arguments.out.display());
     }
     Ok(ExitCode::SUCCESS)
@@ -164,16 +144,10 @@ fn config(arguments: &Fit) -> FitConfig {
     let optimized =
         matches!(arguments.prior_precision, PriorChoice::Optimize | PriorChoice::OptimizePerLayer);
     let laplace = LaplaceConfig {
-        curvature: match arguments.curvature {
-            CurvatureName::Ggn => Curvature::Ggn,
-            CurvatureName::Hessian => Curvature::Hessian,
-            CurvatureName::Ef => Curvature::EmpiricalFisher,
-        },
+        curvature: arguments.curvature,
         structure: match arguments.structure {
-            StructureName::Full => Structure::Full,
-            StructureName::Diagonal => Structure::Diagonal,
-            StructureName::Kron => Structure::Kronecker,
-            StructureName::LowRank => Structure::LowRank { rank: arguments.rank },
+            Structure::LowRank { .. } => Structure::LowRank { rank: arguments.rank },
+            other => other,
         },
         subset: arguments.subset.clone(),
         prior: arguments.prior_precision.clone(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use riemla_files::{Existing, Kind, OutputFile};
 use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::guarantees::Guarantees;
@@ -13,6 +13,7 @@ use riemla_workflow::workflow::{
 };
 
 use super::shared::{GuaranteeArguments, MemberArguments, ReadingArguments};
+use riemla_cli::arguments::{named, number};
 use riemla_cli::interrupt::stop_flag;
 use riemla_cli::progress::Bar;
 
@@ -44,8 +45,8 @@ pub struct Predict {
     pub data: PathBuf,
 
     /// Output format: csv, or jsonl (one JSON object per row) [default: by the file extension, else csv]
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<FormatName>,
+    #[arg(long, value_name = "FORMAT", value_parser = named::<OutputFormat>(["csv", "jsonl"]))]
+    pub format: Option<OutputFormat>,
 
     /// File to write [default: standard output]; earlier predictions are replaced
     #[arg(long, short, value_name = "FILE")]
@@ -90,18 +91,11 @@ pub struct Predict {
     pub reading: ReadingArguments,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum FormatName {
-    Csv,
-    Jsonl,
-}
-
 impl Predict {
     fn format(&self) -> OutputFormat {
         let ending = self.out.as_deref().and_then(Path::extension);
         match self.format {
-            Some(FormatName::Csv) => OutputFormat::Csv,
-            Some(FormatName::Jsonl) => OutputFormat::JsonLines,
+            Some(format) => format,
             None if ending.is_some_and(|e| e == "jsonl" || e == "ndjson") => OutputFormat::JsonLines,
             None => OutputFormat::Csv,
         }
@@ -109,16 +103,14 @@ impl Predict {
 }
 
 fn level(text: &str) -> Result<f64, String> {
-    let level = text.parse().ok().filter(|level: &f64| *level > 0.0 && *level < 1.0);
-    level.ok_or_else(|| "must be a number between 0 and 1, such as 0.95".into())
+    number(text, |level| level > 0.0 && level < 1.0, "a number between 0 and 1, such as 0.95")
 }
 
 fn temperature(text: &str) -> Result<TemperatureChoice, String> {
     if text == "auto" {
         return Ok(TemperatureChoice::Auto);
     }
-    let given = text.parse().ok().filter(|value: &f64| value.is_finite() && *value > 0.0);
-    given.map(TemperatureChoice::Given).ok_or_else(|| "must be a number above 0, or auto".into())
+    number(text, |value| value > 0.0, "a number above 0, or auto").map(TemperatureChoice::Given)
 }
 
 impl Predict {
@@ -134,7 +126,7 @@ impl Predict {
 /// Reads, predicts, writes.
 pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
     let output = arguments.output()?;
-    let posteriors = Posteriors::read(&arguments.posterior, arguments.members.weighting())?;
+    let posteriors = Posteriors::read(&arguments.posterior, arguments.members.member_weights)?;
     let name = draws::choose(&posteriors.members[0].0, arguments.method.as_deref())?;
     let data = DataFiles { target: arguments.target.clone(), ..arguments.reading.file(&arguments.data) };
     let validation = arguments.validation.as_ref().map(|path| arguments.reading.file(path));

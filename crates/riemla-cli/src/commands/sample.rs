@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use riemla::nn::Arithmetic;
 use riemla::posterior::{
     BatchDesign, BatchPlan, BatchSize, Method, MetricChoice, Polish, PolishLength, PolishReport,
@@ -19,10 +19,9 @@ use riemla_workflow::workflow::members::sample_members;
 use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
-use super::shared::{ReadingArguments, members_json, of_members, positive};
-use riemla_cli::arguments::{ShardArgument, shard, whole};
+use super::shared::{ReadingArguments, positive, print_members};
+use riemla_cli::arguments::{ShardArgument, named, preset, shard, whole};
 use riemla_cli::interrupt::{code, stop_flag};
-use riemla_cli::output::{json, print};
 use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
@@ -76,8 +75,8 @@ pub struct Sample {
     pub batch_design: Option<BatchDesign>,
 
     /// Preset of metric, strength and integrator
-    #[arg(long, value_name = "NAME", default_value = "calibrated")]
-    pub preset: PresetName,
+    #[arg(long, value_name = "NAME", default_value = "calibrated", value_parser = preset())]
+    pub preset: Setting,
 
     /// Strength of the metric: auto (the loss rises by half the number of weights, the loss of the data by at
     /// most half the number of weights that they determine; like virial where the loss grows much faster than a
@@ -90,8 +89,8 @@ pub struct Sample {
     /// Metric: auto (fisher for models without hidden layers and for last layers, else preconditioned);
     /// preconditioned, of the loss relative to the Gaussian (exact if the posterior is Gaussian); loss, the
     /// paper's; or fisher (no strength to choose; for small models) [default: the preset's]
-    #[arg(long, value_name = "NAME", conflicts_with = "preset")]
-    pub metric: Option<MetricName>,
+    #[arg(long, value_name = "NAME", conflicts_with = "preset", value_parser = named::<MetricChoice>(METRICS))]
+    pub metric: Option<MetricChoice>,
 
     /// Polish every draw: it becomes the start of a Markov chain (Hamiltonian, with Metropolis tests) of about N
     /// gradients on all rows, whose end is closer to the exact posterior; with "auto", as many as it takes until the
@@ -146,23 +145,7 @@ pub struct Sample {
     pub reading: ReadingArguments,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PresetName {
-    /// As the paper's code: Dormand-Prince at its tolerances, strength 1
-    Paper,
-    /// The paper's geodesics, solved accurately
-    Converged,
-    /// Metric auto, with the strength at which the loss is as high as for typical exact draws
-    Calibrated,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
-pub enum MetricName {
-    Auto,
-    Loss,
-    Preconditioned,
-    Fisher,
-}
+const METRICS: [&str; 4] = ["auto", "loss", "preconditioned", "fisher"];
 
 fn method(text: &str) -> Result<MethodName, String> {
     match text.parse() {
@@ -249,11 +232,7 @@ pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
     let sampled = sample_members(&arguments.posterior, &config, Session::new(stop, &bar));
     bar.finish();
     let sampled = sampled?;
-    print(&if arguments.json {
-        json(&members_json(sampled.iter().map(in_json).collect()))?
-    } else {
-        of_members(sampled.iter().map(|member| in_words(&member.taken)).collect())
-    })?;
+    print_members(&sampled, arguments.json, in_json, |member| in_words(&member.taken))?;
     if !quiet {
         for member in &sampled {
             member.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
@@ -268,7 +247,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
     if let Some((option, of)) = arguments.reference.misplaced(name) {
         anyhow::bail!("{option} is an option of {of}, not of {name}");
     }
-    if arguments.metric == Some(MetricName::Fisher) && arguments.strength.is_some() {
+    if arguments.metric == Some(MetricChoice::Fisher) && arguments.strength.is_some() {
         anyhow::bail!("the Fisher metric has no strength: leave out --strength");
     }
     let run = match (arguments.method.posterior(), Reference::named(name)) {
@@ -306,22 +285,15 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
 }
 
 fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
-    let preset = match arguments.preset {
-        PresetName::Paper => Setting::PAPER,
-        PresetName::Converged => Setting::CONVERGED,
-        PresetName::Calibrated => Setting::CALIBRATED,
-    };
-    let of_metric = |metric| PosteriorConfig { metric, ..preset.config(method) };
+    let preset = arguments.preset.config(method);
     let design = arguments.batch_design.unwrap_or_default();
     let mut posterior = match arguments.metric {
-        None => preset.config(method),
-        Some(MetricName::Auto) => of_metric(MetricChoice::Auto),
-        Some(MetricName::Loss) => of_metric(MetricChoice::Loss),
-        Some(MetricName::Preconditioned) => of_metric(MetricChoice::Preconditioned),
-        Some(MetricName::Fisher) => PosteriorConfig::fisher(method),
+        None => preset,
+        Some(MetricChoice::Fisher) => PosteriorConfig::fisher(method),
+        Some(metric) => PosteriorConfig { metric, ..preset },
     };
     posterior.strength = arguments.strength.unwrap_or(posterior.strength);
-    let by_default = arguments.preset == PresetName::Calibrated && arguments.batch.is_none();
+    let by_default = arguments.preset == Setting::CALIBRATED && arguments.batch.is_none();
     posterior.polish = match arguments.polish {
         Some(PolishArgument::Not) => None,
         Some(PolishArgument::By(length)) => Some(Polish { length, ..Polish::default() }),

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, TypedValueParser};
+use riemla::curvature::PriorChoice;
 use riemla::objective::{Likelihood, PriorPrecision};
+use riemla_cli::arguments::{named, number};
+use riemla_cli::output::{json, print};
 use riemla_files::encoding::MissingValues;
 use riemla_files::{CsvOptions, Model, ReadOptions};
-use riemla_workflow::likelihood::LikelihoodName;
+use riemla_workflow::likelihood::{LikelihoodName, noise_in_words, prior_in_words};
 use riemla_workflow::workflow::guarantees::Wanted;
 use riemla_workflow::workflow::members::{self, Weighting};
 use riemla_workflow::workflow::{ColumnChoices, DataFiles, WorkflowError};
@@ -47,11 +50,7 @@ impl DataArguments {
 
 /// Reads the name of a likelihood.
 pub fn likelihood() -> impl TypedValueParser<Value = LikelihoodName> {
-    let values = LikelihoodName::ALL.map(|known| PossibleValue::new(known.name()).help(known.about()));
-    PossibleValuesParser::new(values).try_map(|name| {
-        let found = LikelihoodName::ALL.into_iter().find(|known| known.name() == name);
-        found.ok_or_else(|| format!("no likelihood is called {name}"))
-    })
+    named(LikelihoodName::ALL.map(|known| PossibleValue::new(known.name()).help(known.about())))
 }
 
 /// Heading of the options of reading in help texts.
@@ -101,16 +100,11 @@ pub struct ColumnArguments {
 
     /// How to handle missing values: report an error, impute them (mean, or most frequent category), or
     /// impute them and add an indicator input; stored in the model
-    #[arg(long, value_name = "WAY", default_value = "error", requires = "data")]
-    pub missing: MissingName,
+    #[arg(long, value_name = "WAY", default_value = "error", requires = "data", value_parser = named::<MissingValues>(MISSING))]
+    pub missing: MissingValues,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum MissingName {
-    Error,
-    Impute,
-    Indicator,
-}
+const MISSING: [&str; 3] = ["error", "impute", "indicator"];
 
 impl ColumnArguments {
     /// In the words of the lab.
@@ -118,11 +112,7 @@ impl ColumnArguments {
         ColumnChoices {
             ignore: self.ignore.clone(),
             categorical: self.categorical.clone(),
-            missing: match self.missing {
-                MissingName::Error => MissingValues::Error,
-                MissingName::Impute => MissingValues::Impute,
-                MissingName::Indicator => MissingValues::Indicator,
-            },
+            missing: self.missing,
         }
     }
 }
@@ -150,8 +140,7 @@ impl GuaranteeArguments {
 
 /// A number between 0 and 1.
 pub fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share: &f64| *share > 0.0 && *share < 1.0);
-    share.ok_or_else(|| "must be a number between 0 and 1, such as 0.05".into())
+    number(text, |share| share > 0.0 && share < 1.0, "a number between 0 and 1, such as 0.05")
 }
 
 /// One character that is neither part of numbers nor of quotes and line ends.
@@ -178,36 +167,31 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         t if t.ends_with(['g', 'G']) => (&t[..t.len() - 1], 1e9),
         t => (t, 1.0),
     };
-    let number = digits.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0);
-    number.map(|n| (n * factor) as u64).ok_or_else(|| "must be a size such as 500M or 8G".into())
+    number(digits, |n| n > 0.0, "a size such as 500M or 8G").map(|n| (n * factor) as u64)
 }
 
 /// A finite number above 0.
 pub fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| "must be a number above 0".into())
+    number(text, |number| number > 0.0, "a number above 0")
+}
+
+/// A prior precision, or how it is found; `must` says what there is.
+pub fn prior(text: &str, must: &str) -> Result<PriorChoice, String> {
+    match text {
+        "auto" => Ok(PriorChoice::Optimize),
+        "per-layer" => Ok(PriorChoice::OptimizePerLayer),
+        value => number(value, |value| value > 0.0, must)
+            .map(|value| PriorChoice::Fixed(PriorPrecision::Scalar(value))),
+    }
 }
 
 /// Weights, prior and noise in one line.
 pub fn facts(weights: usize, prior: &PriorPrecision, likelihood: Likelihood) -> String {
-    let prior = match prior {
-        PriorPrecision::Scalar(value) => format!("{value:.4}"),
-        PriorPrecision::PerLayer(values) => {
-            values.iter().map(|value| format!("{value:.4}")).collect::<Vec<_>>().join(", ") + " (per layer)"
-        }
-    };
-    let noise = match likelihood {
-        Likelihood::GaussianPerOutput { sigma_noise } => {
-            let sigmas: Vec<String> =
-                sigma_noise.sigmas().iter().map(|sigma| format!("{sigma:.4}")).collect();
-            format!(", sigma_noise {} (in units of the encoded targets)", sigmas.join(", "))
-        }
-        Likelihood::Gaussian { sigma_noise } => {
-            format!(", sigma_noise {sigma_noise:.4} (in units of the encoded target)")
-        }
-        _ => String::new(),
-    };
-    format!("{weights} weights, prior_precision {prior}{noise}")
+    let several = if matches!(likelihood, Likelihood::Gaussian { .. }) { "" } else { "s" };
+    let noise = noise_in_words(likelihood).map_or(String::new(), |sigma| {
+        format!(", sigma_noise {sigma} (in units of the encoded target{several})")
+    });
+    format!("{weights} weights, prior_precision {}{noise}", prior_in_words(prior))
 }
 
 /// How members are weighed.
@@ -215,24 +199,8 @@ pub fn facts(weights: usize, prior: &PriorPrecision, likelihood: Likelihood) -> 
 pub struct MemberArguments {
     /// How much each member counts where the posterior has several: all the same, or in proportion to its marginal
     /// likelihood
-    #[arg(long, value_name = "WAY", default_value = "equal")]
-    pub member_weights: WeightingName,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum WeightingName {
-    Equal,
-    Evidence,
-}
-
-impl MemberArguments {
-    /// In the words of the workflow.
-    pub fn weighting(&self) -> Weighting {
-        match self.member_weights {
-            WeightingName::Equal => Weighting::Equal,
-            WeightingName::Evidence => Weighting::Evidence,
-        }
-    }
+    #[arg(long, value_name = "WAY", default_value = "equal", value_parser = named::<Weighting>(["equal", "evidence"]))]
+    pub member_weights: Weighting,
 }
 
 /// Reads a model directory, or all members of one.
@@ -249,15 +217,26 @@ pub fn model_directory(path: &Path) -> anyhow::Result<Model> {
     Ok(Model::read(path)?)
 }
 
-/// Results of several members one below the other; that of one alone as it is.
-pub fn of_members(texts: Vec<String>) -> String {
-    if texts.len() == 1 {
-        return texts.concat();
-    }
-    texts.iter().enumerate().map(|(k, text)| format!("member {}\n{text}\n", k + 1)).collect()
+/// Prints what there is to say about each member: an object or a list of JSON, or words, one member below the other.
+pub fn print_members<T>(
+    members: &[T],
+    as_json: bool,
+    in_json: impl Fn(&T) -> serde_json::Value,
+    in_words: impl Fn(&T) -> String,
+) -> anyhow::Result<()> {
+    let one = |(k, member): (usize, &T)| format!("member {}\n{}\n", k + 1, in_words(member));
+    let text = match (members, as_json) {
+        ([only], true) => json(&in_json(only))?,
+        (all, true) => json(&serde_json::json!({ "members": all.iter().map(in_json).collect::<Vec<_>>() }))?,
+        ([only], false) => in_words(only),
+        (all, false) => all.iter().enumerate().map(one).collect(),
+    };
+    Ok(print(&text)?)
 }
 
-/// The same as JSON: an object for one, a list for several.
-pub fn members_json(mut results: Vec<serde_json::Value>) -> serde_json::Value {
-    if results.len() == 1 { results.remove(0) } else { serde_json::json!({ "members": results }) }
+/// Prints warnings about members, the same one once.
+pub fn print_warnings<'a>(warnings: impl Iterator<Item = &'a String>) {
+    let mut warnings: Vec<&String> = warnings.collect();
+    warnings.dedup();
+    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
 }

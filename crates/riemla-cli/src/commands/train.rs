@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use riemla::curvature::PriorChoice;
 use riemla::nn::Activation;
-use riemla::objective::PriorPrecision;
 use riemla_files::members::write_models;
 use riemla_files::{Existing, Model, OutputDirectory, Task};
 use riemla_workflow::likelihood::LikelihoodName;
@@ -15,10 +14,9 @@ use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::members::train_members;
 use riemla_workflow::workflow::{ClassWeight, DataFiles, NetworkChoice, TrainConfig, Trained};
 
-use super::shared::{ColumnArguments, DataArguments, likelihood, members_json, of_members, positive};
-use riemla_cli::arguments::whole;
+use super::shared::{ColumnArguments, DataArguments, likelihood, print_members, print_warnings, prior};
+use riemla_cli::arguments::{named, number, whole};
 use riemla_cli::interrupt::stop_flag;
-use riemla_cli::output::{json, print};
 use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
@@ -53,8 +51,8 @@ pub struct Train {
     pub out: PathBuf,
 
     /// What the target is [default: classification for text and few whole numbers]
-    #[arg(long, value_name = "TASK", conflicts_with = "likelihood")]
-    pub task: Option<TaskName>,
+    #[arg(long, value_name = "TASK", conflicts_with = "likelihood", value_parser = named::<Task>(["classification", "regression"]))]
+    pub task: Option<Task>,
 
     /// What the outputs mean, more precisely than --task [default: categorical or gaussian; of several target columns
     /// gaussian-per-output, or multi-label if each has two values]
@@ -73,8 +71,8 @@ pub struct Train {
     pub hidden: Hidden,
 
     /// Activation of the hidden layers
-    #[arg(long, value_name = "NAME", default_value = "tanh")]
-    pub activation: ActivationName,
+    #[arg(long, value_name = "NAME", default_value = "tanh", value_parser = named::<Activation>(ACTIVATIONS))]
+    pub activation: Activation,
 
     /// A file that describes the whole network instead (TOML or JSON, as for `riemla import`)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["hidden", "activation"])]
@@ -82,7 +80,7 @@ pub struct Train {
 
     /// Prior precision (weight decay): auto (largest marginal likelihood), per-layer (the same, one per layer), or a
     /// number
-    #[arg(long, value_name = "VALUE", default_value = "auto", value_parser = prior)]
+    #[arg(long, value_name = "VALUE", default_value = "auto", value_parser = prior_of_training)]
     pub prior_precision: PriorChoice,
 
     /// Weights of the classes in the loss: "balanced" (each class counts the same), or by name, such as fraud=10
@@ -123,34 +121,7 @@ pub struct Train {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hidden(pub Option<Vec<usize>>);
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum TaskName {
-    Classification,
-    Regression,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum ActivationName {
-    Tanh,
-    Sigmoid,
-    Softplus,
-    Gelu,
-    Silu,
-    Relu,
-}
-
-impl From<ActivationName> for Activation {
-    fn from(name: ActivationName) -> Self {
-        match name {
-            ActivationName::Tanh => Self::Tanh,
-            ActivationName::Sigmoid => Self::Sigmoid,
-            ActivationName::Softplus => Self::SOFTPLUS,
-            ActivationName::Gelu => Self::Gelu,
-            ActivationName::Silu => Self::Silu,
-            ActivationName::Relu => Self::Relu,
-        }
-    }
-}
+const ACTIVATIONS: [&str; 6] = ["tanh", "sigmoid", "softplus", "gelu", "silu", "relu"];
 
 fn class_weight(text: &str) -> Result<ClassWeight, String> {
     if text == "balanced" {
@@ -179,20 +150,12 @@ fn hidden(text: &str) -> Result<Hidden, String> {
     Ok(Hidden(Some(sizes)))
 }
 
-fn prior(text: &str) -> Result<PriorChoice, String> {
-    Ok(match text {
-        "auto" => PriorChoice::Optimize,
-        "per-layer" => PriorChoice::OptimizePerLayer,
-        value => {
-            let value = positive(value).map_err(|_| "must be auto, per-layer, or a number above 0")?;
-            PriorChoice::Fixed(PriorPrecision::Scalar(value))
-        }
-    })
+fn prior_of_training(text: &str) -> Result<PriorChoice, String> {
+    prior(text, "auto, per-layer, or a number above 0")
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share| (0.0..=0.9).contains(share));
-    share.ok_or_else(|| "must be a number from 0 to 0.9".into())
+    number(text, |share| (0.0..=0.9).contains(&share), "a number from 0 to 0.9")
 }
 
 /// Trains, writes, prints.
@@ -208,22 +171,16 @@ pub fn run(arguments: &Train, quiet: bool) -> anyhow::Result<ExitCode> {
     let trained = trained?;
     let models: Vec<Model> = trained.iter().map(|member| member.model.clone()).collect();
     write_models(&models, &output)?;
-    print(&if arguments.json {
-        json(&members_json(trained.iter().map(in_json).collect()))?
-    } else {
-        of_members(trained.iter().map(in_words).collect())
-    })?;
+    print_members(&trained, arguments.json, in_json, in_words)?;
     if !quiet {
-        let mut notes: Vec<&String> = trained.iter().flat_map(|member| &member.notes).collect();
-        notes.dedup();
-        notes.iter().for_each(|note| eprintln!("warning: {note}"));
+        print_warnings(trained.iter().flat_map(|member| &member.notes));
         eprintln!("Model: {}", arguments.out.display());
     }
     Ok(riemla_cli::interrupt::code(stop))
 }
 
 fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
-    let activation = arguments.activation.into();
+    let activation = arguments.activation;
     let network = match (&arguments.network, &arguments.hidden.0) {
         (Some(file), _) => NetworkChoice::Given(riemla_files::read_model_spec(file)?.network),
         (None, Some(sizes)) => NetworkChoice::Hidden(sizes.clone(), activation),
@@ -232,10 +189,7 @@ fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
     Ok(TrainConfig {
         data: DataFiles { weights: arguments.weights.clone(), ..arguments.data.files() },
         likelihood: arguments.likelihood,
-        task: arguments.task.map(|task| match task {
-            TaskName::Classification => Task::Classification,
-            TaskName::Regression => Task::Regression,
-        }),
+        task: arguments.task,
         columns: arguments.columns.choices(),
         baselines: true,
         network,

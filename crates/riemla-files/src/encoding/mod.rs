@@ -37,7 +37,8 @@ pub enum Task {
 }
 
 /// What becomes of missing values of features; a missing target is always an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum MissingValues {
     /// They are errors, in training and later.
     #[default]

@@ -1,7 +1,5 @@
 //! The points of the demonstration: to learn from, to be tested on, and far away from both.
 
-use std::sync::Arc;
-
 use riemla::Result;
 use riemla::data::Dataset;
 use riemla::data::toy::two_moons;
@@ -24,10 +22,10 @@ const TEST_SEED: u64 = 0x7e57_0000_0000_0000;
 const FAR_STREAM: u64 = 1 << 32;
 
 pub(super) struct DemoData {
-    pub train: Arc<Dataset>,
+    pub train: Dataset,
     pub test: Dataset,
-    /// Points on a ring around the data, row-major.
-    pub far: Vec<f64>,
+    /// Points on a ring around the data, row-major, with their name.
+    pub far: [(String, Vec<f64>); 1],
     /// Nodes of the maps, row-major, x fastest, from the lower left.
     pub nodes: Vec<f64>,
 }
@@ -35,9 +33,9 @@ pub(super) struct DemoData {
 impl DemoData {
     pub fn generate(config: &DemoConfig) -> Result<Self> {
         Ok(Self {
-            train: Arc::new(two_moons(config.train_points, config.noise, config.seed)?),
+            train: two_moons(config.train_points, config.noise, config.seed)?,
             test: two_moons(config.test_points, config.noise, config.seed ^ TEST_SEED)?,
-            far: ring(config.test_points, config.seed),
+            far: [("far away".into(), ring(config.test_points, config.seed))],
             nodes: Grid::inputs(NODES, NODES, window().0, window().1),
         })
     }
@@ -74,7 +72,7 @@ mod tests {
     #[test]
     fn points_far_away_are_far_from_all_data() {
         let data = DemoData::generate(&DemoConfig::default()).expect("valid settings");
-        for p in data.far.chunks_exact(2) {
+        for p in data.far[0].1.chunks_exact(2) {
             let radius = (p[0] - CENTER.0).hypot(p[1] - CENTER.1);
             assert!((FAR.0..=FAR.1).contains(&radius));
         }

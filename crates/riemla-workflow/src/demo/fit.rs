@@ -1,23 +1,19 @@
 //! Training and the Laplace approximation, as users get them.
 
-use std::sync::Arc;
-
-use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice};
-use riemla::nn::{Activation, Network, NetworkSpec};
-use riemla::objective::{NetworkLoss, Prior};
+use riemla::curvature::{LaplaceConfig, PriorChoice};
+use riemla::nn::{Activation, NetworkSpec};
 use riemla::train::TrainReport;
-use riemla_files::{Task, TrainingData};
+use riemla_files::{SavedPosterior, Task, TrainingData};
 
+use super::Demo;
 use super::result::{LaplaceSummary, TrainingSummary};
-use super::{Demo, DemoError};
-use crate::workflow::{NetworkChoice, Prepared, TrainConfig, Trained, WorkflowError, train_on};
+use crate::workflow::{
+    NetworkChoice, Prepared, Result, TrainConfig, Trained, WorkflowError, fit_on, train_on,
+};
 
 /// A trained network with its Laplace approximation.
 pub(super) struct Model {
-    pub network: Arc<Network>,
-    pub laplace: Arc<Laplace>,
-    /// The loss under the chosen prior.
-    pub loss: NetworkLoss,
+    pub saved: SavedPosterior,
     pub training: TrainingSummary,
     pub summary: LaplaceSummary,
 }
@@ -25,39 +21,30 @@ pub(super) struct Model {
 impl Model {
     /// Weights and prior precision by the training of the workflow, which ends where the gradient is zero:
     /// geodesics begin there. The Laplace approximation keeps that prior.
-    pub fn fit(demo: &Demo<'_>) -> Result<Self, DemoError> {
-        let Trained { model, report, cost, .. } = trained(demo)?;
-        demo.session.watch.begin("Laplace approximation", 0);
-        let network = Arc::new(Network::new(&model.network)?);
-        let prior = Prior::new(&model.prior_precision, &network)?;
-        let loss = NetworkLoss::new(network.clone(), demo.data.train.clone(), model.likelihood, prior)?;
+    pub fn fit(demo: &Demo<'_>) -> Result<Self> {
+        let data = TrainingData { train: demo.data.train.clone(), validation: None };
+        let Trained { model, report, cost, .. } = trained(demo, data.clone())?;
         let keep = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
-        let control = demo.session.control();
-        let laplace = Arc::new(Laplace::fit(&loss, &model.theta, &keep, control)?);
+        let saved = fit_on(model, data, &keep, None, demo.session)?.posterior;
         let summary = LaplaceSummary {
-            parameters: network.dim(),
-            prior_precision: laplace.prior.scalar().unwrap_or(f64::NAN),
-            log_marginal_likelihood: laplace.log_marginal_likelihood,
-            gradient_norm: laplace.gradient_norm,
+            parameters: saved.model.theta.len(),
+            prior_precision: saved.laplace.prior.scalar().unwrap_or(f64::NAN),
+            log_marginal_likelihood: saved.laplace.log_marginal_likelihood,
+            gradient_norm: saved.laplace.gradient_norm,
             prior_trials: cost.trials,
         };
         let TrainReport { value, gradient_norm, status, .. } = report;
         let training = TrainingSummary { loss: value, gradient_norm, evaluations: cost.gradients, status };
-        Ok(Self { network, laplace, loss, training, summary })
+        Ok(Self { saved, training, summary })
     }
 }
 
-fn trained(demo: &Demo<'_>) -> Result<Trained, DemoError> {
-    let Demo { config, data, session } = demo;
-    let network = NetworkChoice::Given(NetworkSpec::mlp(&config.layers, Activation::Tanh));
-    let settings =
-        TrainConfig { network, seed: config.seed, baselines: false, ..TrainConfig::new("two half circles") };
-    let data = TrainingData { train: (*data.train).clone(), validation: None };
+fn trained(demo: &Demo<'_>, data: TrainingData) -> Result<Trained> {
+    let network = NetworkChoice::Given(NetworkSpec::mlp(&demo.config.layers, Activation::Tanh));
+    let (seed, new) = (demo.config.seed, TrainConfig::new("two half circles"));
+    let settings = TrainConfig { network, seed, baselines: false, ..new };
     let prepared =
         Prepared { encoding: None, data, held_out: None, task: Task::Classification, notes: Vec::new() };
-    match train_on(&settings, prepared, *session) {
-        Ok(_) if session.stopped() => Err(DemoError::Interrupted),
-        Err(WorkflowError::Library(error)) => Err(error.into()),
-        trained => Ok(trained?),
-    }
+    let trained = train_on(&settings, prepared, demo.session)?;
+    if demo.session.stopped() { Err(WorkflowError::Interrupted) } else { Ok(trained) }
 }

@@ -11,7 +11,7 @@
 //!
 //! let result = run(&DemoConfig::default(), Session::silent())?;
 //! println!("{}", table(&result));
-//! # Ok::<(), riemla_workflow::demo::DemoError>(())
+//! # Ok::<(), riemla_workflow::workflow::WorkflowError>(())
 //! ```
 
 mod config;
@@ -32,7 +32,7 @@ use std::time::Instant;
 use riemla::posterior::Method;
 
 pub use config::{DemoConfig, MOST_SAMPLES};
-pub use error::{DemoError, OutputError};
+pub use error::OutputError;
 pub use output::{Files, OutputDir};
 pub use picture::picture;
 pub use report::report;
@@ -46,12 +46,13 @@ use data::DemoData;
 use fit::Model;
 
 use crate::watch::Session;
+use crate::workflow::{Result, WorkflowError};
 
 /// Runs the demonstration. Once the session is stopped no new draw is begun: what was drawn is still scored
-/// and returned, with a note; [`DemoError::Interrupted`] if there is nothing to return.
+/// and returned, with a note; [`WorkflowError::Interrupted`] if there is nothing to return.
 ///
 /// Everything but `timing` depends on `config` alone, whatever the number of threads.
-pub fn run(config: &DemoConfig, session: Session<'_>) -> Result<DemoResult, DemoError> {
+pub fn run(config: &DemoConfig, session: Session<'_>) -> Result<DemoResult> {
     config.check()?;
     let begun = Instant::now();
     let demo = Demo { config, data: DemoData::generate(config)?, session };
@@ -94,7 +95,7 @@ struct Drawn {
 }
 
 /// All posteriors in turn; an error if none but the trained weights has a draw.
-fn draw_all(demo: &Demo<'_>, model: &Model) -> Result<Drawn, DemoError> {
+fn draw_all(demo: &Demo<'_>, model: &Model) -> Result<Drawn> {
     let mut drawn = Drawn::default();
     for method in Method::ALL {
         let begun = Instant::now();
@@ -109,8 +110,8 @@ fn draw_all(demo: &Demo<'_>, model: &Model) -> Result<Drawn, DemoError> {
     if drawn.methods.iter().all(|m| m.method == Method::Map) {
         let reason = drawn.missing.into_iter().next().map(|missing| missing.reason);
         return Err(match reason.filter(|_| !demo.session.stopped()) {
-            Some(reason) => DemoError::NoDraw(reason),
-            None => DemoError::Interrupted,
+            Some(reason) => WorkflowError::unfit(format!("no draw succeeded: {reason}")),
+            None => WorkflowError::Interrupted,
         });
     }
     Ok(drawn)

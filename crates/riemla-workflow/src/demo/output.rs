@@ -43,8 +43,8 @@ impl OutputDir {
         if path.exists() && !path.is_dir() {
             return Err(OutputError::NotADirectory(path.into()));
         }
-        fs::create_dir_all(path).map_err(failed("create", path))?;
-        let foreign = foreign_names(path).map_err(failed("read", path))?;
+        fs::create_dir_all(path).map_err(failed("create it", path))?;
+        let foreign = foreign_names(path).map_err(failed("list it", path))?;
         if !foreign.is_empty() && !force {
             return Err(OutputError::Foreign { path: path.into(), names: some_of(foreign) });
         }
@@ -74,7 +74,7 @@ impl OutputDir {
 }
 
 fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OutputError {
-    move |source| OutputError::Io { action, path: path.into(), source }
+    move |source| riemla_files::Error::Io { file: path.display().to_string(), action, source }.into()
 }
 
 /// Whether these are the results of a demonstration: then the files beside them are its as well.
@@ -145,7 +145,7 @@ mod tests {
         let path = folder.path().join("file");
         fs::write(&path, b"a file").expect("writes");
         assert!(matches!(OutputDir::prepare(&path, true), Err(OutputError::NotADirectory(_))));
-        assert!(matches!(OutputDir::prepare(&path.join("below"), true), Err(OutputError::Io { .. })));
+        assert!(matches!(OutputDir::prepare(&path.join("below"), true), Err(OutputError::File(_))));
         fs::remove_file(&path).expect("removes it");
         fs::create_dir_all(path.join(REPORT)).expect("creates");
         assert!(OutputDir::prepare(&path, true).is_err());

@@ -7,6 +7,8 @@ use riemla::train::TrainStatus;
 use serde::Serialize;
 
 use super::DemoConfig;
+use crate::scores::Doubts;
+use crate::workflow::{Result, evaluate};
 
 /// By which `results.json` is recognised.
 pub(super) const SCHEMA: &str = "riemla-demo";
@@ -153,6 +155,28 @@ pub struct Scores {
     pub confidence_test: f64,
     /// Mean largest probability on points far away.
     pub confidence_far: f64,
+}
+
+impl Scores {
+    /// Those of an evaluation of classes, with the points far away as its other data.
+    pub(super) fn of(found: &evaluate::MethodResult) -> Result<Self> {
+        let [accuracy, nll, brier, ece, mce] = std::array::from_fn(|k| found.scores[k].estimate);
+        let far = &found.ood[0];
+        let confidence = |prediction| -> Result<f64> {
+            let doubts = Doubts::of(prediction)?.confidence;
+            Ok(1.0 - doubts.iter().sum::<f64>() / doubts.len() as f64)
+        };
+        Ok(Self {
+            accuracy,
+            nll,
+            brier,
+            ece,
+            mce,
+            auroc_far: far.auroc.estimate,
+            confidence_test: confidence(&found.prediction)?,
+            confidence_far: confidence(&far.prediction)?,
+        })
+    }
 }
 
 /// One draw without its weights.

@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::legend::{Key, Legend};
 use super::marks::{draw_band, draw_curve, draw_points, open_series};
 use super::palette::{Color, Style};
-use super::panel::{Panel, Size, no_data, start};
+use super::panel::{Panel, Size, framed};
 use super::svg::Svg;
 use super::ticks::short;
 
@@ -106,19 +106,15 @@ impl BandChart {
 
     /// Draws the chart.
     pub fn to_svg(&self) -> String {
-        let (mut svg, top) = start(self.size, &self.title, &self.legend());
-        let Some(panel) = self.panel(top) else { return no_data(self.size, &self.title) };
-        panel.draw_ground(&mut svg);
-        panel.clip(&mut svg);
-        self.draw_prediction(&mut svg, &panel);
-        let style = Style::plain(Color::Ink);
-        open_series(&mut svg, style);
-        draw_points(&mut svg, &panel, &self.data, style.marker, |i| {
-            format!("({}, {})", short(self.data[i].0, 4), short(self.data[i].1, 4))
-        });
-        svg.close();
-        svg.close();
-        panel.draw_axes(&mut svg);
-        svg.finish()
+        let inside = |svg: &mut Svg, panel: &Panel| {
+            self.draw_prediction(svg, panel);
+            let style = Style::plain(Color::Ink);
+            open_series(svg, style);
+            draw_points(svg, panel, &self.data, style.marker, |i| {
+                format!("({}, {})", short(self.data[i].0, 4), short(self.data[i].1, 4))
+            });
+            svg.close();
+        };
+        framed((self.size, &self.title, &self.legend()), |top| self.panel(top), inside, |_, _| {})
     }
 }

@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::legend::{Key, Legend};
 use super::marks::{POINT_ROOM, Reference, draw_curve, draw_error_bar, draw_points, open_series};
 use super::palette::Style;
-use super::panel::{Panel, Size, no_data, start};
+use super::panel::{Panel, Size, framed};
 use super::svg::Svg;
 use super::ticks::short;
 
@@ -13,7 +13,7 @@ use super::ticks::short;
 pub struct Series {
     name: String,
     points: Vec<(f64, f64)>,
-    errors: Vec<(f64, f64)>,
+    errors: Vec<f64>,
     style: Option<Style>,
     key: Key,
 }
@@ -40,13 +40,7 @@ impl Series {
 
     /// Error bars y ± e, one `e` per point.
     pub fn errors(mut self, half_lengths: &[f64]) -> Self {
-        self.errors = half_lengths.iter().map(|e| (*e, *e)).collect();
-        self
-    }
-
-    /// Error bars from y − down to y + up, one pair per point.
-    pub fn errors_between(mut self, down_up: Vec<(f64, f64)>) -> Self {
-        self.errors = down_up;
+        self.errors = half_lengths.to_vec();
         self
     }
 
@@ -57,16 +51,12 @@ impl Series {
     }
 
     fn bars(&self) -> impl Iterator<Item = (f64, f64, f64)> {
-        self.points.iter().zip(&self.errors).map(|((x, y), (down, up))| (*x, y - down, y + up))
+        self.points.iter().zip(&self.errors).map(|((x, y), error)| (*x, y - error, y + error))
     }
 
     fn tooltip(&self, i: usize) -> String {
         let (x, y) = self.points[i];
-        let error = match self.errors.get(i) {
-            Some((down, up)) if down == up => format!(" ± {}", short(*up, 2)),
-            Some((down, up)) => format!(" (+{} −{})", short(*up, 2), short(*down, 2)),
-            None => String::new(),
-        };
+        let error = self.errors.get(i).map_or(String::new(), |error| format!(" ± {}", short(*error, 2)));
         let name = if self.name.is_empty() { String::new() } else { format!("{}: ", self.name) };
         format!("{name}({}, {}{error})", short(x, 4), short(y, 4))
     }
@@ -137,22 +127,17 @@ impl Chart {
         for (series, style) in self.series.iter().zip(&styles) {
             legend.add(&series.name, *style, series.key);
         }
-        let (mut svg, top) = start(self.size, &self.title, &legend);
-        let Some(panel) = self.panel(top) else { return no_data(self.size, &self.title) };
-        panel.draw_ground(&mut svg);
-        panel.clip(&mut svg);
-        self.references.iter().for_each(|r| r.draw_line(&mut svg, &panel));
-        for (series, style) in self.series.iter().zip(&styles) {
-            series.draw_line(&mut svg, &panel, *style);
-        }
-        svg.close();
-        panel.draw_axes(&mut svg);
-        panel.clip_around(&mut svg, POINT_ROOM);
-        for (series, style) in self.series.iter().zip(&styles) {
-            series.draw_points(&mut svg, &panel, *style);
-        }
-        svg.close();
-        self.references.iter().for_each(|r| r.draw_label(&mut svg, &panel));
-        svg.finish()
+        let each = || self.series.iter().zip(&styles);
+        let inside = |svg: &mut Svg, panel: &Panel| {
+            self.references.iter().for_each(|r| r.draw_line(svg, panel));
+            each().for_each(|(series, style)| series.draw_line(svg, panel, *style));
+        };
+        let above = |svg: &mut Svg, panel: &Panel| {
+            panel.clip_around(svg, POINT_ROOM);
+            each().for_each(|(series, style)| series.draw_points(svg, panel, *style));
+            svg.close();
+            self.references.iter().for_each(|r| r.draw_label(svg, panel));
+        };
+        framed((self.size, &self.title, &legend), |top| self.panel(top), inside, above)
     }
 }

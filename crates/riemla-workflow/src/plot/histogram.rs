@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::legend::{Key, Legend};
 use super::marks::{Reference, draw_curve, open_series};
 use super::palette::Style;
-use super::panel::{Panel, Size, no_data, start};
+use super::panel::{Panel, Size, framed, no_data};
 use super::svg::Svg;
 use super::ticks::{drawable, extent, short, widen};
 
@@ -121,7 +121,6 @@ impl Histogram {
         for (name, style, _) in &self.sets {
             legend.add(name, *style, Key::Block);
         }
-        let (mut svg, top) = start(self.size, &self.title, &legend);
         let data = extent(self.sets.iter().flat_map(|(_, _, values)| values.iter().copied()));
         let Some(range) = data.map(|(lo, hi)| self.range.unwrap_or(widen(lo, hi))) else {
             return no_data(self.size, &self.title);
@@ -130,16 +129,14 @@ impl Histogram {
         let tallest = heights.iter().flatten().copied().fold(0.0, f64::max).max(1e-3);
         let x = Axis::linear(self.label.as_str()).range(range.0, range.1).fit([]);
         let y = Axis::linear(if self.shares() { "share" } else { "count" }).fit([0.0, tallest]);
-        let Some((x, y)) = x.zip(y) else { return no_data(self.size, &self.title) };
-        let panel = Panel::place(self.size, top, x, y);
-        panel.draw_ground(&mut svg);
-        panel.clip(&mut svg);
-        heights.iter().enumerate().for_each(|(i, h)| self.draw_set(&mut svg, &panel, i, h, range));
-        self.references.iter().for_each(|r| r.draw_line(&mut svg, &panel));
-        svg.close();
-        panel.draw_axes(&mut svg);
-        self.references.iter().for_each(|r| r.draw_label(&mut svg, &panel));
-        svg.finish()
+        let place = |top| x.zip(y).map(|(x, y)| Panel::place(self.size, top, x, y));
+        let inside = |svg: &mut Svg, panel: &Panel| {
+            heights.iter().enumerate().for_each(|(i, h)| self.draw_set(svg, panel, i, h, range));
+            self.references.iter().for_each(|r| r.draw_line(svg, panel));
+        };
+        framed((self.size, &self.title, &legend), place, inside, |svg, panel| {
+            self.references.iter().for_each(|r| r.draw_label(svg, panel));
+        })
     }
 }
 

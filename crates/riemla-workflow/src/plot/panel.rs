@@ -76,6 +76,24 @@ pub(crate) fn start(size: Size, title: &str, legend: &Legend) -> (Svg, f64) {
     (svg, top)
 }
 
+/// A drawing of one panel: its ground, what is cut off at its border, its axes, and what lies above all.
+pub(crate) fn framed(
+    (size, title, legend): (Size, &str, &Legend),
+    place: impl FnOnce(f64) -> Option<Panel>,
+    inside: impl FnOnce(&mut Svg, &Panel),
+    above: impl FnOnce(&mut Svg, &Panel),
+) -> String {
+    let (mut svg, top) = start(size, title, legend);
+    let Some(panel) = place(top) else { return no_data(size, title) };
+    panel.draw_ground(&mut svg);
+    panel.clip(&mut svg);
+    inside(&mut svg, &panel);
+    svg.close();
+    panel.draw_axes(&mut svg);
+    above(&mut svg, &panel);
+    svg.finish()
+}
+
 /// The plot that stands in for one without anything to show.
 pub(crate) fn no_data(size: Size, title: &str) -> String {
     let (mut svg, top) = start(size, title, &Legend::default());

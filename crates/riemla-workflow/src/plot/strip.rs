@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::marks::{Reference, draw_points, open_series};
 use super::palette::Style;
-use super::panel::{Panel, Size, no_data, start};
+use super::panel::{Panel, Size, framed};
 use super::svg::Svg;
 use super::ticks::{drawable, short};
 
@@ -65,16 +65,18 @@ impl StripPlot {
 
     /// Draws the plot.
     pub fn to_svg(&self) -> String {
-        let (mut svg, top) = start(self.size, &self.title, &Default::default());
-        let Some(panel) = self.panel(top) else { return no_data(self.size, &self.title) };
-        panel.draw_ground(&mut svg);
-        panel.clip(&mut svg);
-        self.references.iter().for_each(|r| r.draw_line(&mut svg, &panel));
-        (0..self.groups.len()).for_each(|i| self.draw_group(&mut svg, &panel, i));
-        svg.close();
-        panel.draw_axes(&mut svg);
-        self.references.iter().for_each(|r| r.draw_label(&mut svg, &panel));
-        svg.finish()
+        let inside = |svg: &mut Svg, panel: &Panel| {
+            self.references.iter().for_each(|r| r.draw_line(svg, panel));
+            (0..self.groups.len()).for_each(|i| self.draw_group(svg, panel, i));
+        };
+        framed(
+            (self.size, &self.title, &Default::default()),
+            |top| self.panel(top),
+            inside,
+            |svg, panel| {
+                self.references.iter().for_each(|r| r.draw_label(svg, panel));
+            },
+        )
     }
 }
 

@@ -1,16 +1,11 @@
 //! Reports: sections of text, figures, tables and metadata, written as one HTML file or as Markdown.
 
+mod html;
 mod markdown;
 mod number;
 mod section;
 mod table;
 mod text;
-
-use minijinja::Environment;
-use minijinja::value::Serde;
-use serde::Serialize;
-
-use crate::plot::style_sheet;
 
 pub use markdown::Gallery;
 pub use number::decimals;
@@ -35,7 +30,7 @@ pub use text::aligned;
 /// assert!(report.to_html().contains("riem-la"));
 /// assert!(report.to_markdown().contains("| riem-la | 0.290 |"));
 /// ```
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Report {
     title: String,
     sections: Vec<Section>,
@@ -61,22 +56,6 @@ impl Report {
     /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.sections.is_empty()
-    }
-
-    /// The page as HTML, a file that needs no network.
-    pub fn to_html(&self) -> String {
-        #[derive(Serialize)]
-        struct Page<'a> {
-            #[serde(flatten)]
-            report: &'a Report,
-            css: String,
-        }
-        let css = style_sheet() + include_str!("page.css");
-        let page = Page { report: self, css };
-        // The name ends in .html: that switches escaping on.
-        let rendered =
-            Environment::new().render_named_str("page.html", include_str!("page.html"), Serde(&page));
-        rendered.expect("the template is part of the program and covered by tests")
     }
 }
 

@@ -1,18 +1,16 @@
 //! What a section of a report is made of.
 
-use serde::Serialize;
-
 use super::Table;
 
 /// A drawing and what is said about it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Figure {
     /// The drawing.
     pub svg: String,
     /// What it shows; may be empty.
     pub caption: String,
     /// Natural width in pixels: figures grow and shrink around it, so that text keeps its size.
-    width: f64,
+    pub(super) width: f64,
 }
 
 impl Figure {
@@ -24,8 +22,7 @@ impl Figure {
 }
 
 /// A part of a section.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[derive(Clone, Debug)]
 pub enum Block {
     /// Paragraphs, with blank lines between them.
     Text {
@@ -49,7 +46,7 @@ pub enum Block {
 }
 
 /// A titled part of a report.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Section {
     pub(super) title: String,
     pub(super) intro: String,

@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use serde::Serialize;
-
 use super::number::{column_decimals, fixed};
 use crate::method::MethodName;
 use crate::plot::{Style, escape};
@@ -127,28 +125,14 @@ impl From<String> for Cell {
 }
 
 /// Rows with a name each. A row whose name begins with a method carries the method's colour.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(into = "Written")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     corner: String,
     columns: Vec<Column>,
     rows: Vec<(String, Vec<Cell>)>,
     /// Methods of rows whose names do not say them.
     methods: Vec<(usize, MethodName)>,
-    caption: String,
-}
-
-/// What the page needs of a table.
-#[derive(Serialize)]
-struct Written {
-    html: String,
-    caption: String,
-}
-
-impl From<Table> for Written {
-    fn from(table: Table) -> Self {
-        Self { html: table.to_html(), caption: table.caption }
-    }
+    pub(super) caption: String,
 }
 
 impl Table {
@@ -265,7 +249,7 @@ impl Table {
     }
 
     /// The table as HTML, without its caption.
-    fn to_html(&self) -> String {
+    pub(super) fn to_html(&self) -> String {
         let decimals: Vec<usize> = (0..self.columns.len()).map(|i| self.decimals(i)).collect();
         let best: Vec<_> = decimals.iter().enumerate().map(|(i, d)| self.best(i, *d)).collect();
         let mut html = format!("<table>{}<tbody>", self.head());

@@ -19,6 +19,20 @@ pub struct ScoreKind {
     pub(super) of: Rule,
 }
 
+impl ScoreKind {
+    const fn lower(name: &'static str, meaning: &'static str, of: Rule) -> Self {
+        Self { name, better: Better::Lower, meaning, of }
+    }
+
+    const fn higher(name: &'static str, meaning: &'static str, of: Rule) -> Self {
+        Self { name, better: Better::Higher, meaning, of }
+    }
+
+    const fn neither(name: &'static str, meaning: &'static str, of: Rule) -> Self {
+        Self { name, better: Better::Neither, meaning, of }
+    }
+}
+
 /// Of means, variances and targets.
 type ValueScore = fn(&[f64], &[f64], &[f64]) -> riemla::Result<f64>;
 
@@ -36,124 +50,94 @@ pub(super) enum Rule {
 }
 
 const CLASS_SCORES: [ScoreKind; 5] = [
-    ScoreKind {
-        name: "accuracy",
-        better: Better::Higher,
-        meaning: "share of correct predictions",
-        of: Rule::Classes(|p, classes, labels, _| score::accuracy(p, classes, labels)),
-    },
-    ScoreKind {
-        name: "nll",
-        better: Better::Lower,
-        meaning: "mean −log of the probability of the true class",
-        of: Rule::Classes(|p, classes, labels, _| score::nll(p, classes, labels)),
-    },
-    ScoreKind {
-        name: "brier",
-        better: Better::Lower,
-        meaning: "squared error of all probabilities of a row, mean over rows",
-        of: Rule::Classes(|p, classes, labels, _| score::brier(p, classes, labels)),
-    },
-    ScoreKind {
-        name: "ece",
-        better: Better::Lower,
-        meaning: "gap between confidence and accuracy, mean over bins",
-        of: Rule::Classes(score::ece),
-    },
-    ScoreKind {
-        name: "mce",
-        better: Better::Lower,
-        meaning: "the largest such gap",
-        of: Rule::Classes(score::mce),
-    },
+    ScoreKind::higher(
+        "accuracy",
+        "share of correct predictions",
+        Rule::Classes(|p, classes, labels, _| score::accuracy(p, classes, labels)),
+    ),
+    ScoreKind::lower(
+        "nll",
+        "mean −log of the probability of the true class",
+        Rule::Classes(|p, classes, labels, _| score::nll(p, classes, labels)),
+    ),
+    ScoreKind::lower(
+        "brier",
+        "squared error of all probabilities of a row, mean over rows",
+        Rule::Classes(|p, classes, labels, _| score::brier(p, classes, labels)),
+    ),
+    ScoreKind::lower("ece", "gap between confidence and accuracy, mean over bins", Rule::Classes(score::ece)),
+    ScoreKind::lower("mce", "the largest such gap", Rule::Classes(score::mce)),
 ];
 
 const VALUE_SCORES: [ScoreKind; 4] = [
-    ScoreKind {
-        name: "rmse",
-        better: Better::Lower,
-        meaning: "root mean squared error of the predicted mean",
-        of: Rule::Values(|mean, _, values| score::rmse(mean, values)),
-    },
-    ScoreKind {
-        name: "nlpd",
-        better: Better::Lower,
-        meaning: "mean −log of the predicted density at the true value",
-        of: Rule::Values(score::nlpd),
-    },
-    ScoreKind {
-        name: "crps",
-        better: Better::Lower,
-        meaning: "distance of the predicted distribution from the true value",
-        of: Rule::Values(score::crps),
-    },
-    ScoreKind {
-        name: "coverage95",
-        better: Better::Neither,
-        meaning: "share of true values inside the 95 % interval; ideal: 0.95",
-        of: Rule::Values(|mean, variance, values| Ok(coverage(mean, variance, values, 0.95))),
-    },
+    ScoreKind::lower(
+        "rmse",
+        "root mean squared error of the predicted mean",
+        Rule::Values(|mean, _, values| score::rmse(mean, values)),
+    ),
+    ScoreKind::lower(
+        "nlpd",
+        "mean −log of the predicted density at the true value",
+        Rule::Values(score::nlpd),
+    ),
+    ScoreKind::lower(
+        "crps",
+        "distance of the predicted distribution from the true value",
+        Rule::Values(score::crps),
+    ),
+    ScoreKind::neither(
+        "coverage95",
+        "share of true values inside the 95 % interval; ideal: 0.95",
+        Rule::Values(|mean, variance, values| Ok(coverage(mean, variance, values, 0.95))),
+    ),
 ];
 
 const COUNT_SCORES: [ScoreKind; 4] = [
-    ScoreKind {
-        name: "rmse",
-        better: Better::Lower,
-        meaning: "root mean squared error of the predicted rate",
-        of: Rule::Counts(|rate, _, counts| score::rmse(rate, counts)),
-    },
-    ScoreKind {
-        name: "nll",
-        better: Better::Lower,
-        meaning: "mean −log of the probability of the true count",
-        of: Rule::Counts(score::count_nll),
-    },
-    ScoreKind {
-        name: "deviance",
-        better: Better::Lower,
-        meaning: "mean Poisson deviance of the predicted rate",
-        of: Rule::Counts(|rate, _, counts| score::poisson_deviance(rate, counts)),
-    },
-    ScoreKind {
-        name: "coverage95",
-        better: Better::Neither,
-        meaning: "share of true counts inside the 95 % interval; ideal: 0.95, or more where counts are small, since \
+    ScoreKind::lower(
+        "rmse",
+        "root mean squared error of the predicted rate",
+        Rule::Counts(|rate, _, counts| score::rmse(rate, counts)),
+    ),
+    ScoreKind::lower("nll", "mean −log of the probability of the true count", Rule::Counts(score::count_nll)),
+    ScoreKind::lower(
+        "deviance",
+        "mean Poisson deviance of the predicted rate",
+        Rule::Counts(|rate, _, counts| score::poisson_deviance(rate, counts)),
+    ),
+    ScoreKind::neither(
+        "coverage95",
+        "share of true counts inside the 95 % interval; ideal: 0.95, or more where counts are small, since \
                   intervals end at whole numbers",
-        of: Rule::Counts(|rate, variance, counts| score::count_coverage(rate, variance, counts, 0.95)),
-    },
+        Rule::Counts(|rate, variance, counts| score::count_coverage(rate, variance, counts, 0.95)),
+    ),
 ];
 
 const LABEL_SCORES: [ScoreKind; 5] = [
-    ScoreKind {
-        name: "accuracy",
-        better: Better::Higher,
-        meaning: "share of correct labels, over rows and labels",
-        of: Rule::Labels(|p, labels, _, _| score::label_accuracy(p, labels)),
-    },
-    ScoreKind {
-        name: "nll",
-        better: Better::Lower,
-        meaning: "mean −log of the probability of the true label",
-        of: Rule::Labels(|p, labels, _, _| score::label_nll(p, labels)),
-    },
-    ScoreKind {
-        name: "brier",
-        better: Better::Lower,
-        meaning: "mean squared error of the probabilities",
-        of: Rule::Labels(|p, labels, _, _| score::label_brier(p, labels)),
-    },
-    ScoreKind {
-        name: "ece",
-        better: Better::Lower,
-        meaning: "gap between confidence and accuracy, mean over bins",
-        of: Rule::Labels(|p, labels, _, bins| score::label_ece(p, labels, bins)),
-    },
-    ScoreKind {
-        name: "auroc",
-        better: Better::Higher,
-        meaning: "area under the ROC curve of a label, mean over labels",
-        of: Rule::Labels(|p, labels, width, _| score::macro_auroc(p, labels, width)),
-    },
+    ScoreKind::higher(
+        "accuracy",
+        "share of correct labels, over rows and labels",
+        Rule::Labels(|p, labels, _, _| score::label_accuracy(p, labels)),
+    ),
+    ScoreKind::lower(
+        "nll",
+        "mean −log of the probability of the true label",
+        Rule::Labels(|p, labels, _, _| score::label_nll(p, labels)),
+    ),
+    ScoreKind::lower(
+        "brier",
+        "mean squared error of the probabilities",
+        Rule::Labels(|p, labels, _, _| score::label_brier(p, labels)),
+    ),
+    ScoreKind::lower(
+        "ece",
+        "gap between confidence and accuracy, mean over bins",
+        Rule::Labels(|p, labels, _, bins| score::label_ece(p, labels, bins)),
+    ),
+    ScoreKind::higher(
+        "auroc",
+        "area under the ROC curve of a label, mean over labels",
+        Rule::Labels(|p, labels, width, _| score::macro_auroc(p, labels, width)),
+    ),
 ];
 
 /// The scores there are for targets of this kind.

@@ -8,18 +8,27 @@ use riemla::score::take_rows;
 pub(super) fn some_rows(prediction: &Prediction, rows: &[usize]) -> Prediction {
     match prediction {
         Prediction::Classes(p) => bare_classes(p.classes, take_rows(&p.probabilities, p.classes, rows)),
-        Prediction::Values(p) => Prediction::Values(some_values(p, rows)),
-        Prediction::Counts(p) => Prediction::Counts(some_values(p, rows)),
+        Prediction::Values(p) => {
+            Prediction::Values(of_values(p, p.outputs, |v| take_rows(v, p.outputs, rows)))
+        }
+        Prediction::Counts(p) => {
+            Prediction::Counts(of_values(p, p.outputs, |v| take_rows(v, p.outputs, rows)))
+        }
         Prediction::Labels(p) => bare_labels(p.labels, take_rows(&p.probabilities, p.labels, rows)),
     }
 }
 
-fn some_values(p: &RegressionPrediction, rows: &[usize]) -> RegressionPrediction {
+/// The same part of means and variances.
+fn of_values(
+    p: &RegressionPrediction,
+    outputs: usize,
+    part: impl Fn(&[f64]) -> Vec<f64>,
+) -> RegressionPrediction {
     RegressionPrediction {
-        outputs: p.outputs,
-        mean: take_rows(&p.mean, p.outputs, rows),
-        epistemic_variance: take_rows(&p.epistemic_variance, p.outputs, rows),
-        aleatoric_variance: take_rows(&p.aleatoric_variance, p.outputs, rows),
+        outputs,
+        mean: part(&p.mean),
+        epistemic_variance: part(&p.epistemic_variance),
+        aleatoric_variance: part(&p.aleatoric_variance),
     }
 }
 
@@ -37,12 +46,7 @@ pub(super) fn bare_labels(labels: usize, probabilities: Vec<f64>) -> Prediction 
 
 /// The prediction of one of several targets.
 pub(super) fn one_target(prediction: &Prediction, k: usize) -> Prediction {
-    let values = |p: &RegressionPrediction| RegressionPrediction {
-        outputs: 1,
-        mean: column(&p.mean, p.outputs, k),
-        epistemic_variance: column(&p.epistemic_variance, p.outputs, k),
-        aleatoric_variance: column(&p.aleatoric_variance, p.outputs, k),
-    };
+    let values = |p: &RegressionPrediction| of_values(p, 1, |v| column(v, p.outputs, k));
     match prediction {
         Prediction::Classes(_) => prediction.clone(),
         Prediction::Values(p) => Prediction::Values(values(p)),

@@ -1,36 +1,21 @@
 //! A table with a line per draw.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use riemla::posterior::{Draw, GeodesicSummary, PolishSummary};
 use riemla_files::atomic::write_file;
 use riemla_files::ours::DIAGNOSTICS_FILE;
+use riemla_files::table::{Column, Values};
 
 use super::error::Result;
+use super::predict::{OutputFormat, Writer};
 
 /// Columns of equal length, the first of them the numbers of the draws.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct DrawTable {
     /// The columns.
-    pub columns: Vec<DrawColumn>,
-}
-
-/// One column.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DrawColumn {
-    /// Its name.
-    pub name: &'static str,
-    /// A cell per draw.
-    pub cells: DrawCells,
-}
-
-/// What a column holds.
-#[derive(Debug, Clone, PartialEq)]
-pub enum DrawCells {
-    /// Numbers, where there are some.
-    Numbers(Vec<Option<f64>>),
-    /// Words.
-    Words(Vec<String>),
+    pub columns: Vec<Column>,
 }
 
 impl DrawTable {
@@ -74,46 +59,26 @@ impl DrawTable {
     }
 
     pub(super) fn new(indices: impl Iterator<Item = u64>) -> Self {
-        let mut table = Self { columns: Vec::new() };
+        let mut table = Self::default();
         table.numbers("draw", indices.map(|index| Some(index as f64)));
         table
     }
 
-    pub(super) fn numbers(&mut self, name: &'static str, numbers: impl Iterator<Item = Option<f64>>) {
-        self.columns.push(DrawColumn { name, cells: DrawCells::Numbers(numbers.collect()) });
+    pub(super) fn numbers(&mut self, name: &str, numbers: impl Iterator<Item = Option<f64>>) {
+        let values = Values::Numbers(numbers.map(|number| number.unwrap_or(f64::NAN)).collect());
+        self.columns.push(Column { name: name.into(), values });
     }
 
-    pub(super) fn words(&mut self, name: &'static str, words: impl Iterator<Item = String>) {
-        self.columns.push(DrawColumn { name, cells: DrawCells::Words(words.collect()) });
+    pub(super) fn words(&mut self, name: &str, words: impl Iterator<Item = String>) {
+        self.columns.push(Column { name: name.into(), values: Values::Strings(words.collect()) });
     }
 
-    /// Writes it into the directory of a set.
-    pub(super) fn write(&self, directory: &Path) -> Result<()> {
-        Ok(write_file(&directory.join(DIAGNOSTICS_FILE), |writer| {
-            use std::io::Write as _;
-            let names: Vec<&str> = self.columns.iter().map(|column| column.name).collect();
-            writeln!(writer, "{}", names.join(","))?;
-            for row in 0..self.columns.first().map_or(0, |column| column.cells.len()) {
-                let cells: Vec<String> = self.columns.iter().map(|column| column.cells.text(row)).collect();
-                writeln!(writer, "{}", cells.join(","))?;
-            }
-            Ok(())
-        })?)
-    }
-}
-
-impl DrawCells {
-    fn len(&self) -> usize {
-        match self {
-            Self::Numbers(numbers) => numbers.len(),
-            Self::Words(words) => words.len(),
-        }
-    }
-
-    fn text(&self, row: usize) -> String {
-        match self {
-            Self::Numbers(numbers) => numbers[row].map_or(String::new(), |number| number.to_string()),
-            Self::Words(words) => words[row].clone(),
-        }
+    /// Writes it into the directory of a set; `draws` is how many lines it has.
+    pub(super) fn write(&self, directory: &Path, draws: usize) -> Result<()> {
+        let mut text = Vec::new();
+        let mut writer = Writer::new(&mut text, OutputFormat::Csv);
+        writer.write(&self.columns, draws)?;
+        writer.finish()?;
+        Ok(write_file(&directory.join(DIAGNOSTICS_FILE), |file| file.write_all(&text))?)
     }
 }

@@ -146,7 +146,7 @@ fn quick(saved: &SavedPosterior, method: Method) -> Result<Vec<Vec<f64>>> {
 }
 
 /// The predictor of draws.
-pub(super) fn assembled(
+pub(crate) fn assembled(
     saved: &SavedPosterior,
     config: &RunConfig,
     thetas: Vec<Vec<f64>>,

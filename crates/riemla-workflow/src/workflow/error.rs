@@ -12,6 +12,9 @@ pub enum WorkflowError {
     /// A request that the library refuses.
     #[error(transparent)]
     Library(#[from] riemla::Error),
+    /// A drawing that cannot be made.
+    #[error(transparent)]
+    Plot(#[from] crate::plot::PlotError),
     /// Things that do not fit together; the text names the remedy.
     #[error("{0}")]
     Unfit(String),
@@ -63,7 +66,7 @@ pub enum WorkflowError {
 }
 
 impl WorkflowError {
-    pub(super) fn unfit(text: impl Into<String>) -> Self {
+    pub(crate) fn unfit(text: impl Into<String>) -> Self {
         Self::Unfit(text.into())
     }
 

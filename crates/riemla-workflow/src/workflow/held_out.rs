@@ -4,7 +4,7 @@
 //! gets wrong: if none, the best confidence is without bound, and one wrong row more or less changes it
 //! by a factor. The tests show what the two numbers below are good for.
 
-use riemla::data::{Dataset, Targets};
+use riemla::data::Dataset;
 use riemla::predict::{Prediction, Temperature, TemperatureStatus, fit_temperature};
 use riemla_files::SavedPosterior;
 
@@ -12,7 +12,7 @@ use super::error::Result;
 use super::guarantees::Wanted;
 use super::input::DataFiles;
 use super::members::Together;
-use crate::scores::decoded_targets;
+use crate::scores::{decoded_targets, losses};
 
 /// Least number of held-out rows.
 pub const LEAST_ROWS: usize = 50;
@@ -25,18 +25,14 @@ pub(super) fn too_few(prediction: &Prediction, data: &Dataset) -> Option<String>
     if rows < LEAST_ROWS {
         return Some(format!("{rows} rows are held out, but at least {LEAST_ROWS} are needed"));
     }
-    let likeliest =
-        |row: &[f64]| row.iter().enumerate().fold(0, |best, (k, p)| if *p > row[best] { k } else { best });
-    let wrong = match (prediction, data.targets()) {
-        (Prediction::Classes(p), Targets::Classes(labels)) => {
-            let rows = p.probabilities.chunks_exact(p.classes).zip(labels);
-            rows.filter(|(row, label)| likeliest(row) != **label).count()
-        }
-        (Prediction::Labels(p), Targets::Values { values, .. }) => {
-            p.probabilities.iter().zip(values).filter(|(p, label)| (**p > 0.5) != (**label > 0.5)).count()
-        }
-        _ => return None,
+    let each = match prediction {
+        Prediction::Classes(_) => 1,
+        Prediction::Labels(p) => p.labels,
+        Prediction::Values(_) | Prediction::Counts(_) => return None,
     };
+    // Of several labels, the loss of a row is the share of wrong ones.
+    let wrong = losses(prediction, data.targets()).ok()?.iter().sum::<f64>() * each as f64;
+    let wrong = wrong.round() as usize;
     (wrong < LEAST_WRONG).then(|| {
         format!(
             "{wrong} of the {rows} held-out rows are misclassified, but at least {LEAST_WRONG} are needed"

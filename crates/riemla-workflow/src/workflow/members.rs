@@ -11,6 +11,7 @@ use riemla::train::TrainStatus;
 use riemla_files::encoding::Scale;
 use riemla_files::members::members_of;
 use riemla_files::{InUse, Model, SavedPosterior};
+use serde::Deserialize;
 
 use super::draws::{self, AT_TEMPERATURE};
 use super::error::{Result, WorkflowError};
@@ -83,7 +84,8 @@ pub fn sample_members(directory: &Path, config: &SampleConfig, session: Session<
 }
 
 /// How much each member counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Weighting {
     /// All the same.
     #[default]

@@ -32,7 +32,7 @@ mod train;
 
 pub use compare::{CompareConfig, Comparison, compare};
 pub use diagnostics::{Diagnosis, Summary};
-pub use draw_table::{DrawCells, DrawColumn, DrawTable};
+pub use draw_table::DrawTable;
 pub use elsewhere::Elsewhere;
 pub use error::{Result, WorkflowError};
 pub use evaluate::{EvaluateConfig, Evaluation, evaluate};

@@ -86,7 +86,7 @@ pub(super) fn take(
         false => kept.finished.diagnose(place, &kept.draws)?,
     };
     if let (Some((set, _)), Some(table)) = (place, &diagnosis.table) {
-        table.write(set)?;
+        table.write(set, kept.draws.len())?;
     }
     diagnosis.warnings.extend(kept.remarks);
     diagnosis.warnings.extend(mixed_processors(&kept.draws));

@@ -11,10 +11,10 @@
 //! a batch. A geodesic avoids the rises of its own batch's loss, not those of the others, so that on
 //! the batch losses the draws would look narrower than they are.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::pilots::Pilots;
-use super::ratio::{Estimate, Height, ratio};
+use super::ratio::{Estimate, Height, or_nan, ratio};
 use super::root::{Plan, Root, root};
 use super::search::{self, SearchStatus};
 use super::{Posterior, Strength};
@@ -30,8 +30,10 @@ pub struct Trial {
     pub first: usize,
     /// What the rule looks at, of all pilots at this strength so far: a ratio that should be 1, or the held-out
     /// score.
+    #[serde(deserialize_with = "or_infinite")]
     pub value: f64,
     /// Standard error of a ratio.
+    #[serde(deserialize_with = "or_nan")]
     pub error: f64,
     /// How high the pilots ended, none where one did not; empty if the rule looks at the held-out score.
     pub heights: Vec<Option<Height>>,
@@ -39,6 +41,11 @@ pub struct Trial {
     pub finished: usize,
     /// What it cost.
     pub counters: Counters,
+}
+
+/// JSON has no numbers that are not finite: it leaves their place open.
+fn or_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
 
 /// A strength found by a rule.

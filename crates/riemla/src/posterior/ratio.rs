@@ -1,6 +1,6 @@
 //! What the rules make of how high pilots end: a ratio that should be 1, and its standard error.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::strength::growth_factor;
 use super::{Statistic, Strength};
@@ -10,17 +10,27 @@ use super::{Statistic, Strength};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Height {
     /// (L(θ) − L(θ*) − ∇L(θ*)·v)/(K/2).
+    #[serde(deserialize_with = "or_nan")]
     pub rise: f64,
     /// ((θ − θ*)·∇L(θ) − ∇L(θ*)·v)/K.
+    #[serde(deserialize_with = "or_nan")]
     pub virial: f64,
     /// vᵀPv/K of the tangent vector: 1 on average, and what the other two are of a Gaussian posterior. Pilots
     /// that start with long tangents end high; this tells how much of that is chance.
+    #[serde(deserialize_with = "or_nan")]
     pub tangent: f64,
     /// (D(θ) − D(θ*) − ∇D(θ*)·v)/(γ/2) for the loss D of the data alone and γ = K − tr(ΛP⁻¹) the weights that the
     /// data determine, Λ the precision of the prior; 0 if the model does not report its prior, or the rule does not ask.
+    #[serde(deserialize_with = "or_nan")]
     pub data: f64,
     /// vᵀ(P − Λ)v/γ: 1 on average, and what `data` is of a Gaussian posterior.
+    #[serde(deserialize_with = "or_nan")]
     pub data_tangent: f64,
+}
+
+/// JSON has no numbers that are not finite: it leaves their place open.
+pub(super) fn or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
 /// A ratio and its standard error.

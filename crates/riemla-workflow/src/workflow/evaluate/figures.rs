@@ -101,7 +101,7 @@ pub(super) fn uncertainty(evaluation: &Evaluation) -> Vec<Figure> {
         TargetKind::Values | TargetKind::Counts => "standard deviation of the prediction",
     };
     let all = evaluation.methods.iter().flat_map(|method| {
-        let others = method.ood.iter().flat_map(|other| other.doubts.iter().copied());
+        let others = method.ood.iter().flat_map(|other| doubts(&other.prediction));
         doubts(&method.prediction).into_iter().chain(others)
     });
     let top = all.fold(1e-9, f64::max);
@@ -110,11 +110,16 @@ pub(super) fn uncertainty(evaluation: &Evaluation) -> Vec<Figure> {
             .range(0.0, top)
             .values("test data", doubts(&method.prediction));
         for other in &method.ood {
-            plot = plot.values(short(&other.name), other.doubts.clone());
+            plot = plot.values(short(&other.name), doubts(&other.prediction));
         }
         (plot.to_svg(), String::new())
     };
     informed(evaluation).map(histogram).collect()
+}
+
+/// Some points of a curve, the last among them.
+fn thinned<T>(curve: &[T]) -> impl Iterator<Item = &T> {
+    curve.iter().step_by(curve.len().div_ceil(MOST_POINTS).max(1)).chain(curve.last())
 }
 
 /// Risk against coverage of every method.
@@ -130,9 +135,7 @@ pub(super) fn risk_coverage(evaluation: &Evaluation) -> Option<Figure> {
         let curve = &method.selective.curve;
         // The first rows alone say nothing: one error is a rate of 1.
         let least = (10.0 / evaluation.targets.len() as f64).min(0.2);
-        let stride = curve.len().div_ceil(MOST_POINTS).max(1);
-        let thinned = curve.iter().step_by(stride).chain(curve.last());
-        let points: Vec<(f64, f64)> = thinned
+        let points: Vec<(f64, f64)> = thinned(curve)
             .filter(|point| point.coverage >= least)
             .map(|point| (point.coverage, if shares { point.risk } else { point.risk.sqrt() }))
             .collect();
@@ -151,10 +154,7 @@ pub(super) fn roc(evaluation: &Evaluation, which: usize) -> Option<Figure> {
         .reference(Reference::curve(vec![(0.0, 0.0), (1.0, 1.0)], "chance"));
     for method in informed(evaluation) {
         let Some(other) = method.ood.get(which) else { continue };
-        let stride = other.curve.len().div_ceil(MOST_POINTS).max(1);
-        let last = other.curve.last().into_iter();
-        let thinned = other.curve.iter().step_by(stride).chain(last);
-        let points = thinned.map(|p| (p.false_positive_rate, p.true_positive_rate)).collect();
+        let points = thinned(&other.curve).map(|p| (p.false_positive_rate, p.true_positive_rate)).collect();
         chart = chart.series(Series::line(&method.name, points).style(Style::method(method.method)));
     }
     Some((

@@ -34,7 +34,7 @@ impl MadeFrom {
     pub(super) fn new(
         posteriors: &Posteriors,
         test: &Dataset,
-        others: &[Vec<f64>],
+        others: &[(String, Vec<f64>)],
         held_out: Option<&Dataset>,
         config: &EvaluateConfig,
     ) -> Self {
@@ -45,7 +45,7 @@ impl MadeFrom {
             test: Digest::of_data(test),
             out_of_distribution: others
                 .iter()
-                .map(|inputs| Digest::of_numbers([inputs.as_slice()]))
+                .map(|(_, inputs)| Digest::of_numbers([inputs.as_slice()]))
                 .collect(),
             held_out: held_out.map(Digest::of_data),
             bootstrap: config.bootstrap,

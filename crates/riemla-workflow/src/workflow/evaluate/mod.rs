@@ -15,7 +15,6 @@ mod ways;
 use std::path::Path;
 
 use riemla::data::{Dataset, Targets};
-use riemla::objective::TargetKind;
 use riemla::score::Bootstrap;
 
 use super::error::Result;
@@ -25,10 +24,12 @@ use super::input::DataFiles;
 use super::members::{Posteriors, Weighting};
 use super::predictor::scales;
 use crate::method::MethodName;
-use crate::scores::{ScoreKind, Scorer, decoded_targets, kinds, proper};
+use crate::scores::{ScoreKind, Scorer, decoded_targets, kind_of, kinds, proper};
 use crate::watch::Watch;
 use result::{advised, loss_to_map, temperature_note};
-use ways::{Source, Way, ways};
+use ways::{Source, ways};
+
+pub(crate) use ways::Way;
 
 pub use made_from::MadeFrom;
 pub use ood::OodResult;
@@ -62,19 +63,21 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
     let saved = posteriors.first();
     let mut notes = Vec::new();
     let data = config.data.labelled(&saved.model, &mut notes)?;
-    let others = config.ood.iter().map(|files| files.inputs(&saved.model, &mut notes));
-    let others = others.collect::<Result<Vec<_>>>()?;
+    let other = |files: &DataFiles| {
+        let inputs = files.inputs(&saved.model, &mut notes)?;
+        Ok((files.data.display().to_string(), inputs))
+    };
+    let others = config.ood.iter().map(other).collect::<Result<Vec<_>>>()?;
     let held_out = held_out_rows(saved, config.validation.as_ref(), &mut notes)?;
     let ways = ways(&posteriors, held_out.as_ref(), config, &mut notes)?;
     let judge = Judge {
         scorer: Scorer::default(),
         targets: decoded_targets(data.targets(), &scales(&saved.model)),
-        kind: saved.laplace.likelihood.kind(),
-        width: saved.model.network.input.len().max(1),
         data: &data,
         others: &others,
         held_out: held_out.as_ref(),
-        config,
+        bootstrap: config.bootstrap,
+        wanted: config.wanted,
         watch,
     };
     let mut methods: Vec<MethodResult> = Vec::new();
@@ -82,7 +85,7 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
         let found = judge.result(way, methods.first(), &mut notes)?;
         methods.push(found);
     }
-    let name = proper(judge.kind).name;
+    let name = proper(saved.laplace.likelihood.kind()).name;
     notes.extend(temperature_note(&methods));
     notes.extend(advised(&methods).filter_map(|method| loss_to_map(&method.name, name, method.gain?)));
     let map = methods.iter().find(|method| method.method == MethodName::MapTemperature);
@@ -104,40 +107,48 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
 }
 
 /// What every way to predict is judged by.
-struct Judge<'a> {
-    scorer: Scorer,
-    targets: Targets,
-    kind: TargetKind,
-    width: usize,
-    data: &'a Dataset,
-    others: &'a [Vec<f64>],
-    held_out: Option<&'a Dataset>,
-    config: &'a EvaluateConfig,
-    watch: &'a dyn Watch,
+pub(crate) struct Judge<'a> {
+    pub scorer: Scorer,
+    /// The truth, in the units of predictions.
+    pub targets: Targets,
+    /// The rows it belongs to.
+    pub data: &'a Dataset,
+    /// Inputs of other kinds, with their names.
+    pub others: &'a [(String, Vec<f64>)],
+    pub held_out: Option<&'a Dataset>,
+    pub bootstrap: Bootstrap,
+    pub wanted: Wanted,
+    pub watch: &'a dyn Watch,
 }
 
 impl Judge<'_> {
-    fn result(&self, way: &Way, map: Option<&MethodResult>, notes: &mut Vec<String>) -> Result<MethodResult> {
-        let Self { scorer, targets, data, config, .. } = self;
+    /// Predicts and scores in one way; `map` is what the gain is over.
+    pub fn result(
+        &self,
+        way: &Way,
+        map: Option<&MethodResult>,
+        notes: &mut Vec<String>,
+    ) -> Result<MethodResult> {
+        let Self { scorer, targets, data, bootstrap, .. } = self;
         let Way { name, method, source, summary } = way;
         self.watch.begin(&format!("predicting with {name}"), 0);
         let prediction = source.predict(data.inputs(), data.len())?;
         self.watch.begin(&format!("scoring {name}"), 0);
-        let interval = |kind: &ScoreKind| scorer.interval(kind, &prediction, targets, &config.bootstrap);
-        let scores = kinds(self.kind).iter().map(interval).collect::<riemla::Result<_>>()?;
+        let kind = kind_of(&prediction);
+        let interval = |kind: &ScoreKind| scorer.interval(kind, &prediction, targets, bootstrap);
+        let scores = kinds(kind).iter().map(interval).collect::<riemla::Result<_>>()?;
         let pair = |map: &MethodResult| {
-            scorer.difference(proper(self.kind), &prediction, &map.prediction, targets, &config.bootstrap)
+            scorer.difference(proper(kind), &prediction, &map.prediction, targets, bootstrap)
         };
         let gain = map.map(pair).transpose()?;
         let mut ood = Vec::new();
-        for (files, inputs) in config.ood.iter().zip(self.others) {
-            let name = files.data.display().to_string();
-            let strange = source.predict(inputs, inputs.len() / self.width)?;
-            ood.push(OodResult::new(name, &prediction, &strange, &config.bootstrap)?);
+        for (name, inputs) in self.others {
+            let strange = source.predict(inputs, inputs.len() / data.features().max(1))?;
+            ood.push(OodResult::new(name.clone(), &prediction, strange, bootstrap)?);
         }
         let mut missing = Vec::new();
         let of = (&prediction, targets);
-        let selective = Selective::new(source, self.held_out, config.wanted, of, &mut missing)?;
+        let selective = Selective::new(source, self.held_out, self.wanted, of, &mut missing)?;
         notes.extend(missing.into_iter().map(|reason| format!("{name}: {reason}")));
         Ok(MethodResult {
             name: name.clone(),

@@ -17,9 +17,9 @@ pub struct OodResult {
     pub auroc: Interval,
     /// AUROC of the entropy; none for numbers.
     pub auroc_entropy: Option<Interval>,
-    /// Doubts about the other data, for pictures.
+    /// What is predicted for them.
     #[serde(skip)]
-    pub doubts: Vec<f64>,
+    pub prediction: Prediction,
     /// The curve behind `auroc`.
     #[serde(skip)]
     pub curve: Vec<RocPoint>,
@@ -29,10 +29,10 @@ impl OodResult {
     pub(super) fn new(
         name: String,
         known: &Prediction,
-        other: &Prediction,
+        prediction: Prediction,
         bootstrap: &Bootstrap,
     ) -> riemla::Result<Self> {
-        let (inside, outside) = (Doubts::of(known)?, Doubts::of(other)?);
+        let (inside, outside) = (Doubts::of(known)?, Doubts::of(&prediction)?);
         let entropies = inside.entropy.zip(outside.entropy);
         let entropy =
             entropies.map(|(inside, outside)| interval(&inside, &outside, bootstrap)).transpose()?;
@@ -43,7 +43,7 @@ impl OodResult {
             auroc: interval(&inside, &outside, bootstrap)?,
             auroc_entropy: entropy,
             curve: roc_curve(&outside, &inside)?,
-            doubts: doubts(other),
+            prediction,
         })
     }
 }

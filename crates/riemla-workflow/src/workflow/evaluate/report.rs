@@ -1,10 +1,11 @@
 //! The evaluation as a page.
 
-use riemla::objective::{Likelihood, PriorPrecision, TargetKind};
+use riemla::objective::{Likelihood, TargetKind};
 use riemla::score::Interval;
 
 use super::figures;
 use super::result::{Evaluation, MethodResult, short};
+use crate::likelihood::{noise_in_words, prior_in_words};
 use crate::report::{Better, Cell, Column, Report, Section, Table};
 use crate::scores::{kinds, proper};
 use crate::workflow::error::Result;
@@ -97,13 +98,11 @@ fn scores(evaluation: &Evaluation) -> Section {
     let mut columns = vec![Column::new("draws")];
     columns.extend(kinds(evaluation.kind()).iter().map(|kind| Column::new(kind.name).better(kind.better)));
     columns.push(Column::new(format!("{} − map's", proper(evaluation.kind()).name)).better(Better::Lower));
-    let mut table = Table::new("method", columns).caption(format!("Scores on {}.", evaluation.data));
-    for method in &evaluation.methods {
+    let table = table_of(evaluation, columns, format!("Scores on {}.", evaluation.data), |method| {
         let mut cells = vec![Cell::Text(method.draws.to_string())];
         cells.extend(method.scores.iter().chain(&method.gain).map(estimate));
-        cells.resize(kinds(evaluation.kind()).len() + 2, Cell::Empty);
-        table.row(&method.name, cells).method(method.method);
-    }
+        cells
+    });
     let mut section = Section::new("Scores", intro);
     per_target(evaluation).into_iter().fold(section.table(table), |section, table| section.table(table));
     section
@@ -115,15 +114,26 @@ fn per_target(evaluation: &Evaluation) -> Vec<Table> {
     let names = if several { evaluation.target_names() } else { Vec::new() };
     let table = |(k, name): (usize, &String)| {
         let columns = kinds(evaluation.kind()).iter().map(|kind| Column::new(kind.name).better(kind.better));
-        let caption = format!("Scores of {name} alone.");
-        let mut table = Table::new("method", columns).caption(caption);
-        for method in &evaluation.methods {
+        table_of(evaluation, columns, format!("Scores of {name} alone."), |method| {
             let scores = method.per_target.get(k).into_iter().flatten();
-            table.row(&method.name, scores.map(|(_, value)| Cell::from(*value))).method(method.method);
-        }
-        table
+            scores.map(|(_, value)| Cell::from(*value)).collect()
+        })
     };
     names.iter().enumerate().map(table).collect()
+}
+
+/// A table with a row per method.
+fn table_of(
+    evaluation: &Evaluation,
+    columns: impl IntoIterator<Item = Column>,
+    caption: impl Into<String>,
+    cells: impl Fn(&MethodResult) -> Vec<Cell>,
+) -> Table {
+    let mut table = Table::new("method", columns).caption(caption);
+    for method in &evaluation.methods {
+        table.row(&method.name, cells(method)).method(method.method);
+    }
+    table
 }
 
 fn estimate(interval: &Interval) -> Cell {
@@ -181,12 +191,10 @@ fn ood_table(evaluation: &Evaluation) -> Table {
         }
     }
     let caption = "Area under the ROC curve: 1 is perfect, 0.5 is chance.";
-    let mut table = Table::new("method", columns).caption(caption);
-    for method in &evaluation.methods {
+    table_of(evaluation, columns, caption, |method| {
         let cells = method.ood.iter().flat_map(|other| [Some(&other.auroc), other.auroc_entropy.as_ref()]);
-        table.row(&method.name, cells.flatten().map(estimate)).method(method.method);
-    }
-    table
+        cells.flatten().map(estimate).collect()
+    })
 }
 
 /// What is gained by withholding predictions, and what conformal sets promise and hold.
@@ -210,10 +218,9 @@ fn selective(evaluation: &Evaluation) -> Section {
         columns.push(Column::new("conformal coverage"));
         columns.push(Column::new(if classes { "classes per set" } else { "width" }).better(Better::Lower));
     }
-    let mut table = Table::new("method", columns).caption(
-        "Thresholds and conformal sets come from the held-out rows; the shares are those of the test rows.",
-    );
-    for method in methods() {
+    let caption =
+        "Thresholds and conformal sets come from the held-out rows; the shares are those of the test rows.";
+    section.table(table_of(evaluation, columns, caption, |method| {
         let mut cells = vec![Cell::from(method.selective.aurc)];
         if abstains {
             let found = method.selective.abstention;
@@ -225,9 +232,8 @@ fn selective(evaluation: &Evaluation) -> Section {
             let found = method.selective.conformal;
             cells.extend([found.map(|found| found.coverage), found.map(|found| found.size)].map(Cell::from));
         }
-        table.row(&method.name, cells).method(method.method);
-    }
-    section.table(table);
+        cells
+    }));
     section
 }
 
@@ -258,26 +264,12 @@ fn draws(evaluation: &Evaluation) -> Section {
     section
 }
 
-/// Prior precisions in words.
-fn prior(prior: &PriorPrecision) -> String {
-    match prior {
-        PriorPrecision::Scalar(value) => format!("{value:.4}"),
-        PriorPrecision::PerLayer(values) => {
-            values.iter().map(|value| format!("{value:.4}")).collect::<Vec<_>>().join(", ") + " (per layer)"
-        }
-    }
-}
-
 fn settings(evaluation: &Evaluation) -> Section {
     let temperature = evaluation.temperature.map_or("none".into(), |t| format!("{:.4}", t.temperature));
     let bootstrap = &evaluation.bootstrap;
     let noise = match evaluation.likelihood {
-        Likelihood::Gaussian { sigma_noise } => format!("{sigma_noise:.4}"),
-        Likelihood::GaussianPerOutput { sigma_noise } => {
-            sigma_noise.sigmas().iter().map(|sigma| format!("{sigma:.4}")).collect::<Vec<_>>().join(", ")
-        }
         Likelihood::Heteroscedastic => "an output of the network".into(),
-        _ => "none".into(),
+        likelihood => noise_in_words(likelihood).unwrap_or("none".into()),
     };
     let mut section = Section::new("Settings", "");
     section.metadata([
@@ -285,7 +277,7 @@ fn settings(evaluation: &Evaluation) -> Section {
         ("posterior", evaluation.posterior.clone()),
         ("data", evaluation.data.clone()),
         ("weights", evaluation.model.theta.len().to_string()),
-        ("prior precision", prior(&evaluation.prior_precision)),
+        ("prior precision", prior_in_words(&evaluation.prior_precision)),
         ("noise (of the encoded target)", noise),
         ("temperature of map-temperature", temperature),
         ("bootstrap", format!("{} resamples, seed {}", bootstrap.resamples, bootstrap.seed)),

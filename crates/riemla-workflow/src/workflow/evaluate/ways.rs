@@ -21,7 +21,7 @@ use crate::workflow::sample::SAMPLES_DIRECTORY;
 use crate::workflow::set_summary::SetSummary;
 
 /// One way to predict.
-pub(super) struct Way {
+pub(crate) struct Way {
     pub(super) name: String,
     pub(super) method: MethodName,
     pub(super) source: Source,
@@ -30,11 +30,17 @@ pub(super) struct Way {
 }
 
 /// Where its predictions come from.
-pub(super) enum Source {
+pub(crate) enum Source {
     /// The training targets alone.
     Constant { train: Dataset, likelihood: Box<Likelihood>, outputs: usize, scales: Vec<Scale> },
     /// Weights.
     Weights(Together),
+}
+
+impl From<Predictor> for Source {
+    fn from(only: Predictor) -> Self {
+        Self::Weights(only.into())
+    }
 }
 
 impl Source {
@@ -87,6 +93,11 @@ fn digest(thetas: &[Vec<f64>]) -> Digest {
 const MEMBERS: &str = "-members";
 
 impl Way {
+    /// A method by its own name.
+    pub(crate) fn of(method: MethodName, source: Source) -> Self {
+        Self { name: method.name().into(), method, source, summary: None }
+    }
+
     /// The same at a temperature fitted to held-out rows: of averages only if they reject 1, as for new rows.
     fn at_temperature(&self, held_out: Option<&Dataset>, notes: &mut Vec<String>) -> Result<Option<Self>> {
         let Source::Weights(plain) = &self.source else { return Ok(None) };
@@ -194,7 +205,7 @@ fn ways_of(
             None => None,
         };
         let (method, predictor) = ((&config).into(), assembled(saved, &config, thetas)?);
-        Ok(Way { name: name.into(), method, source: Source::Weights(predictor.into()), summary })
+        Ok(Way { name: name.into(), summary, ..Way::of(method, predictor.into()) })
     };
     let map = of_set(MethodName::Map.name())?;
     let outputs = map.source.outputs();
@@ -206,18 +217,14 @@ fn ways_of(
             outputs,
             scales: scales(&saved.model),
         };
-        let method = MethodName::Constant;
-        all.push(Way { name: method.name().into(), method, source, summary: None });
+        all.push(Way::of(MethodName::Constant, source));
     }
     let cheap = [MethodName::La.name(), MethodName::LinLa.name()];
     let done = |name: &str| all.iter().any(|way| way.name == name) || cheap.contains(&name);
     let others: Vec<&str> = sets.iter().map(String::as_str).filter(|name| !done(name)).collect();
     for name in cheap.into_iter().chain(others) {
         all.push(match name.parse() {
-            Ok(method @ MethodName::LinLaProbit) => {
-                let source = Source::Weights(closed_form(saved)?.into());
-                Way { name: name.into(), method, source, summary: None }
-            }
+            Ok(method @ MethodName::LinLaProbit) => Way::of(method, closed_form(saved)?.into()),
             _ => of_set(name)?,
         });
     }

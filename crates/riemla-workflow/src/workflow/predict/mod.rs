@@ -19,7 +19,7 @@ pub use columns::{class_names, target_names};
 pub use writer::OutputFormat;
 
 use columns::{columns as predicted, kept};
-use writer::Writer;
+pub(super) use writer::Writer;
 
 /// Rows that are read, predicted and written at a time.
 const CHUNK: usize = 2000;

@@ -3,21 +3,24 @@
 use std::io::Write;
 
 use riemla_files::table::{Column, Values};
+use serde::Deserialize;
 
 use crate::workflow::error::{Result, WorkflowError};
 
 /// How predictions are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OutputFormat {
     /// A header and a line per row.
     #[default]
     Csv,
     /// A JSON object per line; missing values are null.
+    #[serde(rename = "jsonl")]
     JsonLines,
 }
 
 /// Writes columns in pieces of some rows.
-pub(super) enum Writer<'a> {
+pub(in crate::workflow) enum Writer<'a> {
     Csv { out: Box<csv::Writer<&'a mut dyn Write>>, begun: bool },
     JsonLines(&'a mut dyn Write),
 }

@@ -11,11 +11,11 @@ use riemla::posterior::{
     Strength, Verdict,
 };
 use riemla_files::ours::{POLISH_FILE, STRENGTH_FILE};
-use riemla_files::{RunConfig, RunInfo, SavedPosterior, Shard, TrainingData};
+use riemla_files::{RunConfig, RunInfo, SavedPosterior, TrainingData};
 
 use super::{Finished, Keeper, Made, Sampler};
-use crate::polish::settle_polish;
-use crate::strength::{FoundStrength, LastWord, SettleControl, Settled, keep, kept_trials, settle};
+use crate::of_run::{self, Place};
+use crate::strength::{FoundStrength, LastWord, REMEDY, Settled, kept_trials, settle};
 use crate::workflow::diagnostics::Diagnosis;
 use crate::workflow::error::{Result, WorkflowError};
 use crate::workflow::held_out::too_few;
@@ -78,16 +78,15 @@ impl Geodesics {
     /// The posterior at the strength that its rule finds; found once per set, then kept in a file.
     fn settled(self, keeper: &Keeper<'_>) -> Result<Settled> {
         keeper.session.watch.begin("choosing the strength of the metric", 0);
-        let place = keeper.place().map(|(set, run)| (set.join(STRENGTH_FILE), run));
-        let place = place.as_ref().map(|(file, run)| (file.as_path(), run));
-        if let (Some(shard), Some((file, _))) = (keeper.shard.filter(|shard| !shard.is_first()), place) {
-            let rule = self.settings.method.is_riemannian() && self.settings.strength.fixed().is_none();
-            wait_for(rule, "strength of the metric", "--strength", shard, file, keeper)?;
+        let place = keeper.file(STRENGTH_FILE);
+        if self.settings.method.is_riemannian() && self.settings.strength.fixed().is_none() {
+            wait_for(place.as_ref(), "strength of the metric", "--strength", keeper)?;
         }
-        let control = SettleControl { session: keeper.session, draws: keeper.missing().len() as u64 };
-        let settled = match (settle(self.posterior, self.seed, place, control), place) {
-            (Err(WorkflowError::Library(riemla::Error::Stopped { .. })), Some((file, run))) => {
-                let (trials, file) = kept_trials(file, run)?;
+        let draws = keeper.missing().len() as u64;
+        let settled = settle(self.posterior, self.seed, place.as_ref(), keeper.session, draws);
+        let settled = match (settled, &place) {
+            (Err(WorkflowError::Library(riemla::Error::Stopped { .. })), Some(place)) => {
+                let (trials, file) = kept_trials(place)?;
                 return Err(WorkflowError::Unsettled { trials, file, out_of_time: false });
             }
             (Err(WorkflowError::Library(riemla::Error::Stopped { .. })), None) => {
@@ -102,9 +101,7 @@ impl Geodesics {
         }
         Ok(settled)
     }
-}
 
-impl Geodesics {
     /// The size of a batch, where it was not given.
     fn note_batch(&self, keeper: &Keeper<'_>) -> Result<()> {
         if self.settings.batch.is_none_or(|plan| plan.size != BatchSize::Auto) {
@@ -128,35 +125,22 @@ fn settled_polish(
         return Ok((posterior, None));
     }
     keeper.session.watch.begin("choosing the step size of the polish", 0);
-    let place = keeper.place().map(|(set, run)| (set.join(POLISH_FILE), run));
-    let place = place.as_ref().map(|(file, run)| (file.as_path(), run));
-    if let (Some(shard), Some((file, _))) = (keeper.shard.filter(|shard| !shard.is_first()), place) {
-        wait_for(true, "step size of the polish", "--polish", shard, file, keeper)?;
-    }
-    let control = SettleControl { session: keeper.session, draws: 0 };
-    let settled = match settle_polish(posterior, seed, place, control) {
-        Err(WorkflowError::Library(riemla::Error::Stopped { .. })) => return Err(WorkflowError::Interrupted),
-        settled => settled?,
+    let place = keeper.file(POLISH_FILE);
+    wait_for(place.as_ref(), "step size of the polish", "--polish", keeper)?;
+    let find = || match posterior.polish_found(seed, keeper.session.control()) {
+        Err(riemla::Error::Stopped { .. }) => Err(WorkflowError::Interrupted),
+        found => Ok(found?.map(|found| PolishFound::clone(&found))),
     };
-    if let Some(found) = &settled.1 {
-        keeper
-            .session
-            .watch
-            .note(&format!("polish: {} gradients at step size {:.4}", found.gradients, found.step));
-    }
-    Ok(settled)
+    let Some(found) = of_run::once(place.as_ref(), REMEDY, find)? else { return Ok((posterior, None)) };
+    let note = format!("polish: {} gradients at step size {:.4}", found.gradients, found.step);
+    keeper.session.watch.note(&note);
+    Ok((posterior.with_polish_found(&found)?, Some(found)))
 }
 
 /// What all shards share is found by the first; the others wait for its file.
-fn wait_for(
-    needed: bool,
-    what: &str,
-    option: &str,
-    shard: Shard,
-    file: &Path,
-    keeper: &Keeper<'_>,
-) -> Result<()> {
-    if !needed || file.is_file() {
+fn wait_for(place: Option<&Place>, what: &str, option: &str, keeper: &Keeper<'_>) -> Result<()> {
+    let (Some(shard), Some((file, _))) = (keeper.shard, place) else { return Ok(()) };
+    if shard.is_first() || file.is_file() {
         return Ok(());
     }
     keeper.session.watch.note(&format!("shard {shard} waits for the {what}, which shard 1 finds"));
@@ -308,8 +292,10 @@ impl Drawing<'_> {
             }
         }
         found.last_word = Some(word);
-        let place = keeper.place().map(|(set, run)| (set.join(STRENGTH_FILE), run));
-        Ok(keep(place.as_ref().map(|(file, run)| (file.as_path(), run)), found)?)
+        if let Some((file, run)) = keeper.file(STRENGTH_FILE) {
+            of_run::write(&file, &run, found)?;
+        }
+        Ok(())
     }
 }
 

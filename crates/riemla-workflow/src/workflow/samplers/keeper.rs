@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use riemla::posterior::Draw;
 use riemla_files::{RunInfo, SampleStore, Shard};
 
+use crate::of_run::Place;
 use crate::watch::Session;
 use crate::workflow::elsewhere::Elsewhere;
 use crate::workflow::error::Result;
@@ -111,6 +112,11 @@ impl<'a> Keeper<'a> {
             (Log::Disk(store) | Log::Shard { store, .. }, Some(set)) => Some((set, store.run().clone())),
             _ => None,
         }
+    }
+
+    /// A file of the set, if it is on the disk.
+    pub fn file(&self, name: &str) -> Option<Place> {
+        self.place().map(|(set, run)| (set.join(name), run))
     }
 
     /// Indices of draws that are not there yet.
