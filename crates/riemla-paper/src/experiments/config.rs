@@ -1,10 +1,13 @@
 //! An experiment as a reader writes it: one TOML file, checked strictly.
 
+use std::collections::BTreeMap;
+
 use riemla::curvature::{Structure, Subset};
 use riemla::nn::{Activation, NetworkSpec};
 use riemla::objective::Likelihood;
 use riemla::posterior::BatchPlan;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::truth::{ChainPlan, TruthPlan};
 use super::{PriorName, Setting};
@@ -50,11 +53,16 @@ pub struct Experiment {
     /// too where there are strange ones, and has a table of times and memory instead of the paper's tables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approximations: Vec<Approximation>,
+    /// A posterior whose draws would take longer, by an estimate, is not run: the report lists it. Training and fits are
+    /// not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_cell_seconds: Option<f64>,
     /// Draws are held against the truth, not against the paper's numbers.
     pub truth: Option<TruthPlan>,
     /// A small version, to see that everything works.
     pub quick: Quick,
-    /// Data, network and training, one each per row group of the table.
+    /// Data, network and training, one each per row group of the table; what they leave out is in `[defaults]` of the
+    /// file.
     #[serde(default)]
     pub problems: Vec<Problem>,
 }
@@ -112,7 +120,8 @@ pub struct Problem {
     /// Whether inputs get mean 0 and deviation 1 over the training rows.
     #[serde(default)]
     pub standardize: bool,
-    /// Sizes of the layers of a tanh network, or a list of layers.
+    /// Sizes of the layers of a tanh network, a list of layers, or the name of one of `experiments/networks.toml`.
+    #[serde(deserialize_with = "NetworkChoice::read")]
     pub network: NetworkChoice,
     /// What its outputs mean.
     pub likelihood: Likelihood,
@@ -145,7 +154,12 @@ pub enum NetworkChoice {
     Sizes(Vec<usize>),
     /// Any layers.
     Layers(NetworkSpec),
+    /// One that several files share; only in their text.
+    Named(String),
 }
+
+/// The networks that files name.
+const NETWORKS: &str = include_str!("../../experiments/networks.toml");
 
 impl Split {
     /// Whether some rows are for neither training nor test.
@@ -160,6 +174,21 @@ impl NetworkChoice {
         match self {
             Self::Sizes(sizes) => NetworkSpec::mlp(sizes, Activation::Tanh),
             Self::Layers(spec) => spec.clone(),
+            Self::Named(name) => unreachable!("{name} was looked up when it was read"),
+        }
+    }
+
+    /// Reads a choice; in place of a name the layers, so that what is written down does not depend on another file.
+    pub fn read<'de, D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        match Self::deserialize(reader)? {
+            Self::Named(name) => {
+                let mut known: BTreeMap<String, NetworkSpec> =
+                    toml::from_str(NETWORKS).map_err(D::Error::custom)?;
+                let unknown =
+                    || D::Error::custom(format!("no network in experiments/networks.toml is called {name}"));
+                known.remove(&name).map(Self::Layers).ok_or_else(unknown)
+            }
+            choice => Ok(choice),
         }
     }
 }

@@ -24,7 +24,7 @@ pub enum ExperimentError {
     Unfit(String),
     /// A directory without results.
     #[error(
-        "{} contains no results (neither runs.jsonl nor results.csv); give the directory of a run (--out)",
+        "{} contains no results (neither runs.jsonl nor results.csv nor confirmation.jsonl); give the directory of a run (--out)",
         .0.display()
     )]
     NoResults(PathBuf),

@@ -47,8 +47,7 @@ const STUDY_TITLE: &str = "The strength of the metric";
 
 /// Whether a directory has results to report.
 pub fn has_results(out: &Path) -> bool {
-    let shards = super::share::shard_files(out).is_ok_and(|files| !files.is_empty());
-    shards || ["runs.jsonl", RESULTS].iter().any(|file| out.join(file).is_file())
+    Records::is_in(out) || out.join(RESULTS).is_file()
 }
 
 /// Writes `results.csv`, `results.md` and `report.html` of a directory, `figures.md` with its drawings if
@@ -171,7 +170,7 @@ fn records_of<'a>(experiment: &Experiment, records: &'a [RunRecord]) -> impl Ite
 }
 
 /// Each once, in order.
-fn unique<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+pub(crate) fn unique<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut unique: Vec<T> = Vec::new();
     for item in items {
         if !unique.contains(&item) {
@@ -215,7 +214,10 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
 /// What has fewer draws than were asked for.
 pub fn unfinished<'a>(records: impl IntoIterator<Item = &'a RunRecord>) -> String {
     let few = records.into_iter().filter(|record| record.samples < record.requested);
-    let few = few.map(|r| format!("{} ({} of {} draws)", r.key.label(), r.samples, r.requested));
+    let few = few.map(|r| match r.not_run {
+        Some(estimate) => format!("{} (not run: {estimate})", r.key.label()),
+        None => format!("{} ({} of {} draws)", r.key.label(), r.samples, r.requested),
+    });
     let list = few.collect::<Vec<_>>().join("; ");
     if list.is_empty() { list } else { format!("Some draws are missing: {list}.") }
 }
