@@ -104,35 +104,6 @@ impl Line for Record {
 /// `confirmation.jsonl` of a directory.
 pub type Records = Log<Record>;
 
-/// A plan with the data it needs.
-struct Confirmation<'a> {
-    plan: &'a Plan,
-    out: &'a Path,
-    data: &'a DataDirs,
-}
-
-impl Work<Record> for Confirmation<'_> {
-    /// Those of other settings were refused before.
-    fn is_done(&self, _: &Record) -> bool {
-        true
-    }
-
-    fn steps(&self, _: &Key) -> u64 {
-        1
-    }
-
-    fn label(&self, key: &Key) -> String {
-        key.to_string()
-    }
-
-    fn run(&self, key: &Key, _: &Records, session: Session<'_>) -> Result<Record> {
-        let work = self.out.join("work").join(format!("{}-{}", key.set, key.seed));
-        let record = cell::run(self.plan, key, self.data, &work, session.watched_by(&Silent));
-        session.watch.step();
-        record.inspect(|record| session.watch.note(&cell::line(record)))
-    }
-}
-
 /// Runs all tables and seeds that are not done.
 pub fn run(
     plan: &Plan,
@@ -153,7 +124,15 @@ pub fn run(
     }
     let own = run.own(cells);
     session.watch.begin(NAME, own.len() as u64);
-    let result = run.cells(&Confirmation { plan, out, data }, &own);
+    let cell = |key: &Key, _: &Records| {
+        let work = out.join("work").join(format!("{}-{}", key.set, key.seed));
+        let record = cell::run(plan, key, data, &work, session.watched_by(&Silent));
+        session.watch.step();
+        record.inspect(|record| session.watch.note(&cell::line(record)))
+    };
+    // Those of other settings were refused above.
+    let work = Work { is_done: &|_| true, is_needed: |_| false, steps: &|_| 1, run: &cell };
+    let result = run.cells(&work, &own);
     run.keep_going(NAME, result)?;
     Ok(run.end())
 }

@@ -122,8 +122,6 @@ fn section(title: &str, about: String, records: &[Record], means: &Means) -> Sec
 
 /// Mean ranks with half the critical difference to each side: methods whose lines do not meet differ.
 fn diagram(means: &Means, ranking: &Ranking) -> String {
-    let mut order: Vec<usize> = (0..means.methods.len()).collect();
-    order.sort_by(|a, b| ranking.ranks[*a].total_cmp(&ranking.ranks[*b]));
     let plot = IntervalPlot::new("mean rank of the log loss", Axis::linear("mean rank (1 is the best)"));
     let dot = |k: usize| Dot {
         source: "mean rank".into(),
@@ -132,7 +130,7 @@ fn diagram(means: &Means, ranking: &Ranking) -> String {
         marker: Marker::Circle,
         filled: true,
     };
-    order.into_iter().fold(plot, |plot, k| plot.row(&means.methods[k], vec![dot(k)])).to_svg()
+    ranking.order().into_iter().fold(plot, |plot, k| plot.row(&means.methods[k], vec![dot(k)])).to_svg()
 }
 
 fn caption(ranking: &Ranking) -> String {
@@ -175,9 +173,7 @@ fn ranks(means: &Means) -> Table {
             .caption("Mean rank of the log loss; 1 is the best.");
     let alone = means.of_one_network();
     let (Some(all), Some(one)) = (means.ranking(), alone.ranking()) else { return table };
-    let mut order: Vec<usize> = (0..means.methods.len()).collect();
-    order.sort_by(|a, b| all.ranks[*a].total_cmp(&all.ranks[*b]));
-    for k in order {
+    for k in all.order() {
         let name = &means.methods[k];
         let place = alone.methods.iter().position(|method| method == name);
         let among_one = place.map_or("–".into(), |place| format!("{:.2}", one.ranks[place]));

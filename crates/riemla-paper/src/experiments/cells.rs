@@ -20,23 +20,15 @@ pub struct Outcome {
 }
 
 /// What is done with some cells.
-pub trait Work<L: Line> {
+pub struct Work<'w, L: Line> {
     /// Whether the line of an earlier run is what the cell would give now.
-    fn is_done(&self, line: &L) -> bool;
-
-    /// Steps of progress that a cell counts for.
-    fn steps(&self, key: &L::Key) -> u64;
-
-    /// A cell in words.
-    fn label(&self, key: &L::Key) -> String;
-
+    pub is_done: &'w dyn Fn(&L) -> bool,
     /// Whether the cells after this one need its result.
-    fn is_needed(&self, _: &L::Key) -> bool {
-        false
-    }
-
-    /// Runs a cell, counts its steps and says what came out; `log` has what was done before.
-    fn run(&self, key: &L::Key, log: &Log<L>, session: Session<'_>) -> Result<L>;
+    pub is_needed: fn(&L::Key) -> bool,
+    /// Steps of progress that a cell counts for.
+    pub steps: &'w dyn Fn(&L::Key) -> u64,
+    /// Runs a cell, counts its steps and says what came out; the log has what was done before.
+    pub run: &'w dyn Fn(&L::Key, &Log<L>) -> Result<L>,
 }
 
 /// A run: its log, its part of the cells, and what went wrong so far.
@@ -77,19 +69,19 @@ impl<'a, L: Line> Run<'a, L> {
     }
 
     /// Runs the cells that are not done; each is written down as soon as it is.
-    pub fn cells(&mut self, work: &dyn Work<L>, keys: &[L::Key]) -> Result<()> {
+    pub fn cells(&mut self, work: &Work<'_, L>, keys: &[L::Key]) -> Result<()> {
         for key in keys {
             if self.session.stopped() {
                 return Err(ExperimentError::Interrupted);
             }
-            if self.log.get(key).is_some_and(|line| work.is_done(line)) {
-                self.skip(work.steps(key));
+            if self.log.get(key).is_some_and(work.is_done) {
+                self.skip((work.steps)(key));
                 continue;
             }
-            let result = work.run(key, &self.log, self.session).and_then(|line| self.log.put(line));
-            match work.is_needed(key) {
+            let result = (work.run)(key, &self.log).and_then(|line| self.log.put(line));
+            match (work.is_needed)(key) {
                 true => result?,
-                false => self.keep_going(&work.label(key), result)?,
+                false => self.keep_going(&key.to_string(), result)?,
             }
         }
         Ok(())

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::bench::Bench;
-use super::cells::{Outcome, Run};
+use super::cells::{Outcome, Run, Work};
 use super::finished::{Now, Strange};
 use super::fit;
 use super::fitted::{Fitted, Ready};
 use super::judged::{Judged, is_current, steps};
 use super::layout::{set_directory, write_text};
 use super::record::{CellKey, RunRecord};
-use super::rows::{data_of, rows};
+use super::rows::rows;
 use super::subject::Subject;
 use super::truth::{Against, Plane};
 use super::{Experiment, ExperimentError, MethodName, PriorName, Problem, Request, Result, Setting};
@@ -135,7 +135,7 @@ impl Engine<'_> {
         for name in &problem.out_of_distribution {
             strange.push((name.clone(), load(name, &self.request.data)?.data.inputs().to_vec()));
         }
-        Ok((data_of(problem, &self.request.data)?, strange))
+        Ok((load(&problem.data, &self.request.data)?, strange))
     }
 
     fn problem(&mut self, experiment: &Experiment, problem: &Problem, seeds: &[u64]) -> Result<()> {
@@ -187,6 +187,15 @@ impl Engine<'_> {
     ) -> Result<()> {
         let mut keys = self.cells(experiment, subject, seed);
         keys.retain(|key| key.prior == prior);
-        self.run.cells(&Judged { request: self.request, experiment, subject, bench }, &keys)
+        let (judged, session) =
+            (Judged { request: self.request, experiment, subject, bench }, self.run.session);
+        let work = Work {
+            is_done: &|record| judged.is_done(record),
+            // Nothing can be held against chains that are not there.
+            is_needed: |key: &CellKey| key.method == MethodName::Nuts,
+            steps: &|key| steps(experiment, key),
+            run: &|key, log| judged.run(key, log, session),
+        };
+        self.run.cells(&work, &keys)
     }
 }

@@ -73,7 +73,7 @@ impl From<WorkflowError> for ExperimentError {
 impl ExperimentError {
     /// A posterior of which not enough draws could be made.
     pub(super) fn no_draw(key: &CellKey, reason: &str) -> Self {
-        Self::Unfit(format!("{}: no draw succeeded: {reason}", key.label()))
+        Self::Unfit(format!("{}: no draw succeeded: {reason}", key))
     }
 
     /// An error of the operating system.

@@ -2,11 +2,10 @@
 
 use super::bench::{Bench, Verdict};
 use super::cell::{Drawn, Wanted};
-use super::cells::Work;
 use super::layout::set_directory;
 use super::record::{CellKey, DrawSummary, Estimate, Records, RunRecord};
 use super::subject::{Subject, requested};
-use super::{Experiment, ExperimentError, MethodName, Request, Result};
+use super::{Experiment, ExperimentError, Request, Result};
 use riemla_workflow::watch::{Session, Silent};
 
 /// Gradients that a draw usually takes.
@@ -40,28 +39,17 @@ pub fn is_current(record: &RunRecord, experiment: &Experiment, subject: &Subject
         && record.riemla_version == env!("CARGO_PKG_VERSION")
 }
 
-impl Work<RunRecord> for Judged<'_> {
-    fn is_done(&self, record: &RunRecord) -> bool {
+impl Judged<'_> {
+    /// Whether a record is what the cell would give now.
+    pub fn is_done(&self, record: &RunRecord) -> bool {
         is_current(record, self.experiment, self.subject) && record.made_from == *self.bench.made_from()
     }
 
-    fn steps(&self, key: &CellKey) -> u64 {
-        steps(self.experiment, key)
-    }
-
-    fn label(&self, key: &CellKey) -> String {
-        key.label()
-    }
-
-    /// Nothing can be held against chains that are not there.
-    fn is_needed(&self, key: &CellKey) -> bool {
-        key.method == MethodName::Nuts
-    }
-
-    fn run(&self, key: &CellKey, log: &Records, session: Session<'_>) -> Result<RunRecord> {
+    /// Runs a cell.
+    pub fn run(&self, key: &CellKey, log: &Records, session: Session<'_>) -> Result<RunRecord> {
         if let Some(estimate) = self.too_long(key, log)? {
-            session.watch.note(&format!("{}: not run: {estimate}", key.label()));
-            (0..self.steps(key)).for_each(|_| session.watch.step());
+            session.watch.note(&format!("{key}: not run: {estimate}"));
+            (0..steps(self.experiment, key)).for_each(|_| session.watch.step());
             return Ok(RunRecord { not_run: Some(estimate), ..self.record(key) });
         }
         let samples = requested(self.experiment, key.method);
@@ -96,9 +84,7 @@ impl Work<RunRecord> for Judged<'_> {
             ..self.record(key)
         })
     }
-}
 
-impl Judged<'_> {
     /// What is known of a cell before its draws.
     fn record(&self, key: &CellKey) -> RunRecord {
         RunRecord {
@@ -141,11 +127,11 @@ impl Judged<'_> {
 /// One line for logs.
 fn line(key: &CellKey, drawn: &Drawn, summary: &DrawSummary, verdict: &Verdict) -> String {
     if let Some(reason) = &drawn.unfit {
-        return format!("{}: skipped: {reason}", key.label());
+        return format!("{}: skipped: {reason}", key);
     }
     let first: Vec<String> =
         verdict.scores.iter().take(2).map(|s| format!("{} {:.4}", s.score, s.value)).collect();
     let more = [("strength", summary.strength), ("virial ratio", summary.virial_ratio)];
     let more: String = more.iter().filter_map(|(n, v)| v.map(|v| format!(", {n} {v:.3}"))).collect();
-    format!("{}: {} draws, {}{more}", key.label(), drawn.draws.len(), first.join(", "))
+    format!("{}: {} draws, {}{more}", key, drawn.draws.len(), first.join(", "))
 }

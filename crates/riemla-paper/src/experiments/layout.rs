@@ -98,10 +98,15 @@ fn make_parent(path: &Path) -> Result<()> {
     path.parent().map_or(Ok(()), make)
 }
 
+/// Writes bytes in one step.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
+    make_parent(path)?;
+    Ok(write_file(path, |writer| writer.write_all(bytes))?)
+}
+
 /// Writes text in one step.
 pub fn write_text(path: &Path, text: &str) -> Result<()> {
-    make_parent(path)?;
-    Ok(write_file(path, |writer| writer.write_all(text.as_bytes()))?)
+    write_bytes(path, text.as_bytes())
 }
 
 /// What to do about a file of the output directory that is damaged.

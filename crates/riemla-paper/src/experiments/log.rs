@@ -1,6 +1,7 @@
 //! Logs of finished cells: files of one line each, `runs.jsonl`; of processes that share the cells `runs.K-of-N.jsonl`.
 
 use std::cmp::Ordering;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use riemla_files::Shard;
@@ -13,7 +14,7 @@ use super::{ExperimentError, Result};
 /// What is known of a finished cell.
 pub trait Line: Serialize + DeserializeOwned {
     /// Which cell it is.
-    type Key: Ord;
+    type Key: Ord + Display;
 
     /// The name of the file, without its ending.
     const FILE: &'static str;

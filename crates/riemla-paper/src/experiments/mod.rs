@@ -14,6 +14,7 @@ mod judged;
 pub(crate) mod layout;
 pub(crate) mod log;
 mod names;
+mod network;
 mod paper;
 mod record;
 pub(crate) mod report;
@@ -26,15 +27,14 @@ pub mod truth;
 
 pub use builtin::{BUILTIN, builtin, open, paper_experiments};
 pub use cells::Outcome;
-pub use config::{
-    Approximation, Experiment, Figure, NetworkChoice, Optimizer, Problem, Quick, Split, Takes, Training,
-};
+pub use config::{Approximation, Experiment, Figure, Optimizer, Problem, Quick, Split, Takes, Training};
 pub use engine::run;
 pub use error::ExperimentError;
 pub use fit::{Fit, trained};
 pub use layout::prepare;
 pub use log::Log;
 pub use names::PriorName;
+pub use network::NetworkChoice;
 pub use paper::{PAPER_RESULTS, PaperRow, paper_rows};
 pub use record::{CellKey, DrawSummary, Estimate, ModelSummary, Records, RunRecord, Score};
 pub use report::{has_results, write_report};

@@ -1,5 +1,7 @@
 //! `runs.jsonl`: one line per posterior and seed, with all that is known of it.
 
+use std::fmt;
+
 use riemla::geometry::{Counters, Status};
 use riemla::posterior::Draw;
 use riemla_files::{Digest, Origin, TrainingRecord};
@@ -47,11 +49,12 @@ impl CellKey {
     pub fn entry(&self) -> Entry {
         Entry::of(self.method, self.setting)
     }
+}
 
-    /// In words.
-    pub fn label(&self) -> String {
+impl fmt::Display for CellKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { problem, seed, prior, setting, method, .. } = self;
-        format!("{problem}, seed {seed}, prior {}, {setting}, {method}", prior.name())
+        write!(f, "{problem}, seed {seed}, prior {}, {setting}, {method}", prior.name())
     }
 }
 
@@ -104,8 +107,8 @@ pub struct Estimate {
     pub seconds: f64,
 }
 
-impl std::fmt::Display for Estimate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.seconds_per_draw {
             s if s < 1.0 => write!(f, "less than a second per draw"),
             s if s < 90.0 => write!(f, "about {s:.0} seconds per draw"),
