@@ -144,7 +144,7 @@ pub fn columns(text: &str) -> (Vec<String>, Vec<Vec<String>>) {
 }
 
 /// All files below a directory with their contents; links by their targets.
-fn content(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+pub fn content(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut todo = vec![directory.to_path_buf()];
     while let Some(place) = todo.pop() {

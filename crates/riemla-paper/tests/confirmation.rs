@@ -3,7 +3,8 @@
 mod common;
 
 use riemla::data::toy::two_moons;
-use riemla_paper::confirmation::{Plan, Set, Source, records, run, write_reports};
+use riemla_files::Shard;
+use riemla_paper::confirmation::{Plan, Records, Set, Source, run, write_reports};
 use riemla_paper::datasets::DataDirs;
 use riemla_workflow::watch::Session;
 use sha2::{Digest as _, Sha256};
@@ -41,10 +42,12 @@ fn tables_become_scores_ranks_and_a_page() {
     }];
     let (out, dirs) = (scratch.join("results"), DataDirs::new(Some(&scratch.join("data"))));
     std::fs::create_dir(&out).expect("makes");
-    let outcome = run(&plan, &out, &dirs, Session::silent()).expect("runs");
+    let shard = Shard::new(1, 1).ok();
+    let outcome = run(&plan, &out, &dirs, shard, Session::silent()).expect("runs");
     assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
-    let found = records(&out).expect("reads");
-    let [record] = found.as_slice() else { panic!("{} records", found.len()) };
+    assert!(out.join("confirmation.1-of-1.jsonl").is_file() && !out.join("confirmation.jsonl").exists());
+    let found = Records::open(&out).expect("reads");
+    let [record] = found.as_slice() else { panic!("{} records", found.as_slice().len()) };
     assert_eq!(record.rows, (60, 30), "70 % of 100 rows, limited to 60; the rest");
     let names: Vec<&str> = record.methods.iter().map(|scored| scored.method.as_str()).collect();
     for name in
@@ -52,13 +55,14 @@ fn tables_become_scores_ranks_and_a_page() {
     {
         assert!(names.contains(&name), "{name}: {names:?}");
     }
-    // Nothing is done twice.
-    run(&plan, &out, &dirs, Session::silent()).expect("runs");
-    assert_eq!(records(&out).expect("reads"), found);
+    // Nothing is done twice, and what shards did is merged.
+    run(&plan, &out, &dirs, None, Session::silent()).expect("runs");
+    assert_eq!(Records::open(&out).expect("reads").as_slice(), found.as_slice());
+    assert!(out.join("confirmation.jsonl").is_file() && !out.join("confirmation.1-of-1.jsonl").exists());
     let page = std::fs::read_to_string(write_reports(&out).expect("writes")).expect("reads");
     assert!(page.contains("mean rank") && page.contains("riem-la against"), "{page}");
     // Other settings are not mixed with these.
     plan.draws += 1;
-    let message = run(&plan, &out, &dirs, Session::silent()).expect_err("refused").to_string();
+    let message = run(&plan, &out, &dirs, None, Session::silent()).expect_err("refused").to_string();
     assert!(message.contains("other settings"), "{message}");
 }

@@ -7,8 +7,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use riemla_paper::datasets::{
-    ALL, Content, DataDirs, DataError, DataFile, DataSet, Fetched, Presence, Source, Tables, fetch, load,
-    presence,
+    ALL, Content, DataDirs, DataError, DataFile, DataSet, Fetched, Source, Tables, fetch, load, presence,
 };
 use riemla_workflow::watch::{Session, Silent};
 
@@ -72,7 +71,7 @@ fn a_download_is_checked_and_kept_and_not_repeated() {
     for body in [HELLO, PACKED] {
         let directory = tempfile::tempdir().expect("temporary directory");
         let directories = DataDirs::new(Some(directory.path()));
-        assert!(matches!(presence(&SET, &directories, false), Presence::Unusable(DataError::Missing { .. })));
+        assert!(matches!(presence(&SET, &directories, false), Err(DataError::Missing { .. })));
         let mirror = server("200 OK", body.len(), body.to_vec());
         let path = directory.path().join(FILE.path);
         let result = fetch(&SET, &directories, Some(&mirror), Session::silent()).expect("fetches");
@@ -81,9 +80,9 @@ fn a_download_is_checked_and_kept_and_not_repeated() {
         // No server any more: nothing is asked for.
         let again = fetch(&SET, &directories, Some(&mirror), Session::silent()).expect("is there");
         assert_eq!(again, [Fetched::Present(path.clone())]);
-        assert!(matches!(presence(&SET, &directories, true), Presence::Intact(_)));
+        assert!(matches!(presence(&SET, &directories, true), Ok(Some(_))));
         fs::write(&path, b"hellp\n").expect("writes");
-        assert!(matches!(presence(&SET, &directories, true), Presence::Unusable(DataError::Checksum { .. })));
+        assert!(matches!(presence(&SET, &directories, true), Err(DataError::Checksum { .. })));
     }
 }
 
@@ -109,7 +108,7 @@ fn a_published_table_becomes_one_of_ours() {
         let result = fetch(&TABLE, &directories, Some(&mirror), Session::silent());
         assert_eq!(result.is_ok(), kept, "{result:?}");
         assert_eq!(walk(directory.path()), kept);
-        assert_eq!(matches!(presence(&TABLE, &directories, true), Presence::Intact(_)), kept);
+        assert_eq!(matches!(presence(&TABLE, &directories, true), Ok(Some(_))), kept);
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::Scratch;
+use common::{Scratch, content};
 
 const RUN: &str = "reproduce pinwheel --quick --preset paper --preset calibrated --seeds 2 --samples 3";
 
@@ -17,21 +17,9 @@ fn start(scratch: &Scratch, arguments: &str) -> Child {
 }
 
 /// All weights, those trained and those drawn.
-fn weights(directory: &Path, found: &mut BTreeMap<String, Vec<u8>>, root: &Path) {
-    for entry in fs::read_dir(directory).expect("lists") {
-        let path = entry.expect("entry").path();
-        if path.is_dir() {
-            weights(&path, found, root);
-        } else if path.extension().is_some_and(|extension| extension == "safetensors") {
-            let name = path.strip_prefix(root).expect("inside").display().to_string();
-            found.insert(name, fs::read(&path).expect("reads"));
-        }
-    }
-}
-
 fn all_weights(root: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    weights(root, &mut found, root);
+    let mut found = content(root);
+    found.retain(|name, _| name.ends_with(".safetensors"));
     found
 }
 

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use riemla_paper::datasets::{
-    self, ALL, DataDirs, DataError, DataSet, Fetched, Presence, Source, find, presence,
-};
+use riemla_paper::datasets::{self, ALL, DataDirs, DataError, DataSet, Fetched, Source, find, presence};
 
 use riemla_cli::interrupt::stop_flag;
 use riemla_cli::output as console;
@@ -79,12 +77,12 @@ fn list(directories: &DataDirs) -> String {
     let mut text = String::new();
     for set in ALL {
         let state = match presence(set, directories, false) {
-            Presence::Generated => "generated".into(),
-            Presence::Present(path) | Presence::Intact(path) => path.display().to_string(),
-            Presence::Unusable(_) if set.files.iter().all(|file| file.source != Source::ByHand) => {
+            Ok(None) => "generated".into(),
+            Ok(Some(path)) => path.display().to_string(),
+            Err(_) if set.files.iter().all(|file| file.source != Source::ByHand) => {
                 format!("missing; download it with: riemla data fetch {}", set.name)
             }
-            Presence::Unusable(_) => format!("missing; must be obtained manually: {}", set.by_hand),
+            Err(_) => format!("missing; must be obtained manually: {}", set.by_hand),
         };
         text += &format!("{:18} {} ({})\n{:18} {state}\n", set.name, set.about, set.size(), "");
         text += &format!("{:18} origin: {}; licence: {}\n", "", set.origin, set.licence);
@@ -118,13 +116,13 @@ fn check(sets: &[&DataSet], all: bool, directories: &DataDirs) -> anyhow::Result
     let mut bad = false;
     for set in sets {
         let verdict = match presence(set, directories, true) {
-            Presence::Generated => "generated".into(),
-            Presence::Present(_) | Presence::Intact(_) => "intact".into(),
-            Presence::Unusable(error @ DataError::Missing { .. }) => {
+            Ok(None) => "generated".into(),
+            Ok(Some(_)) => "intact".into(),
+            Err(error @ DataError::Missing { .. }) => {
                 bad |= !all;
                 if all { "missing".into() } else { error.to_string() }
             }
-            Presence::Unusable(error) => {
+            Err(error) => {
                 bad = true;
                 error.to_string()
             }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use riemla_files::{Existing, Kind, OutputFile, Shard};
 use riemla_paper::confirmation;
 use riemla_paper::datasets::DataDirs;
@@ -64,8 +65,8 @@ pub struct Reproduce {
 
     /// How geodesics are computed; may be given several times. Experiments with their own settings
     /// (strength, truth) ignore it [default: all three with --quick, otherwise paper and calibrated]
-    #[arg(long, value_name = "PRESET")]
-    pub preset: Vec<PresetArgument>,
+    #[arg(long, value_name = "PRESET", value_parser = one_of(PRESETS).try_map(|name| name.parse::<Setting>()))]
+    pub preset: Vec<Setting>,
 
     /// Number of seeds [default: as in the experiment's file]
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1, 10_000))]
@@ -76,8 +77,8 @@ pub struct Reproduce {
     pub samples: Option<u64>,
 
     /// Prior precision: from the marginal likelihood, from the experiment's file, or both
-    #[arg(long, value_name = "PRIOR", default_value = "both")]
-    pub prior: PriorArgument,
+    #[arg(long, value_name = "PRIOR", default_value = BOTH, value_parser = one_of(PRIORS))]
+    pub prior: String,
 
     /// Directory with the data sets [default: $RIEMLA_DATA_DIR, ../shared/data, data, or the user's]
     #[arg(long, value_name = "DIR")]
@@ -101,26 +102,27 @@ pub struct Reproduce {
     pub shard: Option<ShardArgument>,
 }
 
-/// A preset on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PresetArgument {
-    /// As the authors' code: Dormand-Prince at rtol 1e-6, atol 1e-3, strength 1
-    Paper,
-    /// The same geodesics, solved accurately
-    Converged,
-    /// The defaults: preconditioned metric, with the strength at which the loss rises as for exact draws
-    Calibrated,
-}
+/// The presets by name, with what they are.
+const PRESETS: [(&str, &str); 3] = [
+    ("paper", "As the authors' code: Dormand-Prince at rtol 1e-6, atol 1e-3, strength 1"),
+    ("converged", "The same geodesics, solved accurately"),
+    (
+        "calibrated",
+        "The defaults: preconditioned metric, with the strength at which the loss rises as for exact draws",
+    ),
+];
 
-/// A prior on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PriorArgument {
-    /// Maximum of the marginal likelihood
-    Optimized,
-    /// As in the experiment's file
-    Fixed,
-    /// One after the other
-    Both,
+/// The priors by name.
+const PRIORS: [(&str, &str); 3] = [
+    ("optimized", "Maximum of the marginal likelihood"),
+    ("fixed", "As in the experiment's file"),
+    (BOTH, "One after the other"),
+];
+const BOTH: &str = "both";
+
+/// Reads one of these names; --help says what they are.
+fn one_of(names: [(&'static str, &'static str); 3]) -> PossibleValuesParser {
+    names.map(|(name, help)| PossibleValue::new(name).help(help)).into()
 }
 
 /// Lists, reports, or runs and reports.
@@ -133,10 +135,11 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
         }
         ["report", directory] => {
             let (directory, data) = (Path::new(directory), DataDirs::new(arguments.data_dir.as_deref()));
-            if !has_results(directory) {
+            if !has_results(directory) && !confirmation::Records::is_in(directory) {
                 return Err(ExperimentError::NoResults(directory.into()).into());
             }
-            report(directory, &data, quiet)
+            report(directory, &data, quiet)?;
+            Ok(ExitCode::SUCCESS)
         }
         ["report", ..] => anyhow::bail!("`reproduce report` takes one directory, that of a run (--out)"),
         ["list", ..] => {
@@ -144,63 +147,50 @@ pub fn run(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
         }
         [confirmation::NAME] => confirm(arguments, quiet),
         _ if arguments.plan.is_some() => anyhow::bail!("--plan is of `riemla reproduce confirmation` only"),
-        _ => execute(arguments, &request(arguments, &words)?, quiet),
+        _ => {
+            let mut request = request(arguments, &words)?;
+            let inputs: Vec<&Path> = words.iter().map(Path::new).collect();
+            execute(arguments, &inputs, quiet, |shard, session| {
+                request.shard = shard;
+                experiments::run(&request, session)
+            })
+        }
     }
 }
 
 /// The defaults on tables that played no part in choosing them.
 fn confirm(arguments: &Reproduce, quiet: bool) -> anyhow::Result<ExitCode> {
-    let fixed = arguments.prior != PriorArgument::Both
-        || !arguments.preset.is_empty()
-        || arguments.samples.is_some()
-        || arguments.shard.is_some();
-    if fixed {
-        let name = confirmation::NAME;
-        anyhow::bail!("{name} has its own settings: leave out --prior, --preset, --samples and --shard");
+    if arguments.prior != BOTH || !arguments.preset.is_empty() || arguments.samples.is_some() {
+        anyhow::bail!(
+            "{} has its own settings: leave out --prior, --preset and --samples",
+            confirmation::NAME
+        );
     }
     let mut plan = confirmation::Plan::new(arguments.plan.as_deref(), arguments.quick)?;
     plan.seeds = arguments.seeds.unwrap_or(plan.seeds);
-    prepare(&arguments.out, arguments.resume, None, &[])?;
     let data = DataDirs::new(arguments.data_dir.as_deref());
-    let run = |session: Session<'_>| confirmation::run(&plan, &arguments.out, &data, session);
-    watched(run, None, quiet, || {
-        if !confirmation::records(&arguments.out)?.is_empty() {
-            announce(&confirmation::write_reports(&arguments.out)?, quiet);
-        }
-        Ok(())
+    execute(arguments, &[], quiet, |shard, session| {
+        confirmation::run(&plan, &arguments.out, &data, shard, session)
     })
 }
 
 /// Runs in the output directory and reports what is there, whatever the end.
-fn execute(arguments: &Reproduce, request: &Request, quiet: bool) -> anyhow::Result<ExitCode> {
-    let inputs: Vec<&Path> = arguments.experiments.iter().map(Path::new).collect();
-    prepare(&arguments.out, arguments.resume, request.shard, &inputs)?;
-    watched(
-        |session| experiments::run(request, session),
-        request.shard,
-        quiet,
-        || {
-            // Of all parts together, by a run without --shard.
-            if request.shard.is_none() {
-                report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
-            }
-            Ok(())
-        },
-    )
-}
-
-/// Runs with a bar, then reports; how the run ended, in words and as an exit code.
-fn watched(
-    run: impl FnOnce(Session<'_>) -> Result<Outcome, ExperimentError>,
-    shard: Option<Shard>,
+fn execute(
+    arguments: &Reproduce,
+    inputs: &[&Path],
     quiet: bool,
-    report: impl FnOnce() -> anyhow::Result<()>,
+    run: impl FnOnce(Option<Shard>, Session<'_>) -> Result<Outcome, ExperimentError>,
 ) -> anyhow::Result<ExitCode> {
+    let shard = arguments.shard.map(ShardArgument::resolve).transpose()?;
+    prepare(&arguments.out, arguments.resume, shard, inputs)?;
     let (stop, bar, begun) = (stop_flag(quiet)?, Bar::new(quiet), Instant::now());
-    let outcome = run(Session::new(stop, &bar));
+    let outcome = run(shard, Session::new(stop, &bar));
     bar.finish();
     let outcome = outcome?;
-    report()?;
+    // Of all parts together, by a run without --shard.
+    if shard.is_none() {
+        report(&arguments.out, &DataDirs::new(arguments.data_dir.as_deref()), quiet)?;
+    }
     if !quiet {
         eprintln!("{}", closing(&outcome, begun.elapsed().as_secs(), shard));
     }
@@ -212,7 +202,15 @@ fn watched(
     })
 }
 
-fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<ExitCode> {
+/// Writes the pages of all that is in a directory.
+fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<()> {
+    if confirmation::Records::is_in(directory) {
+        announce(&confirmation::write_reports(directory)?, quiet);
+    }
+    // A run of experiments has a page even if none of them could be run.
+    if !has_results(directory) && !directory.join("experiments").is_dir() {
+        return Ok(());
+    }
     let page = directory.join("report.html");
     OutputFile::claim(&page, Existing::Refuse, Kind::Report, &[]).map_err(|error| match error {
         riemla_files::Error::Exists { file } => riemla_files::Error::Protected {
@@ -223,7 +221,7 @@ fn report(directory: &Path, data: &DataDirs, quiet: bool) -> anyhow::Result<Exit
         other => other,
     })?;
     announce(&write_report(directory, data)?, quiet);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn announce(page: &Path, quiet: bool) {
@@ -264,7 +262,7 @@ fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
             experiments.push(experiment);
         }
     }
-    let unused = arguments.prior != PriorArgument::Both || !arguments.preset.is_empty();
+    let unused = arguments.prior != BOTH || !arguments.preset.is_empty();
     if unused && experiments.iter().all(|experiment| experiment.truth.is_some()) {
         anyhow::bail!("{} has its own settings: leave out --prior and --preset", words.join(", "));
     }
@@ -272,14 +270,10 @@ fn request(arguments: &Reproduce, words: &[&str]) -> anyhow::Result<Request> {
         experiments,
         quick: arguments.quick,
         presets: presets(arguments),
-        priors: match arguments.prior {
-            PriorArgument::Optimized => vec![PriorName::Optimized],
-            PriorArgument::Fixed => vec![PriorName::Fixed],
-            PriorArgument::Both => PriorName::ALL.to_vec(),
-        },
+        priors: PriorName::named(&arguments.prior).map_or(PriorName::ALL.to_vec(), |prior| vec![prior]),
         out: arguments.out.clone(),
         data: DataDirs::new(arguments.data_dir.as_deref()),
-        shard: arguments.shard.map(ShardArgument::resolve).transpose()?,
+        shard: None,
     })
 }
 
@@ -288,12 +282,7 @@ fn presets(arguments: &Reproduce) -> Vec<Setting> {
         let all = arguments.quick;
         return Setting::PRESETS.into_iter().filter(|preset| all || *preset != Setting::CONVERGED).collect();
     }
-    let named = |preset: &PresetArgument| match preset {
-        PresetArgument::Paper => Setting::PAPER,
-        PresetArgument::Converged => Setting::CONVERGED,
-        PresetArgument::Calibrated => Setting::CALIBRATED,
-    };
-    arguments.preset.iter().map(named).collect::<BTreeSet<_>>().into_iter().collect()
+    arguments.preset.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// What there is, and what it takes.

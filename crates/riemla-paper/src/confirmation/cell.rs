@@ -23,7 +23,7 @@ use riemla_workflow::workflow::{
 
 use super::plan::{Plan, Set, Source};
 use super::table::{Parts, split};
-use super::{Record, Scored};
+use super::{Key, Record, Scored};
 use crate::datasets::DataDirs;
 use crate::experiments::{ExperimentError, Result};
 
@@ -39,11 +39,12 @@ const SWAG_RATES: [f64; 4] = [0.1, 0.01, 1e-3, 1e-4];
 /// Runs one cell in a directory of its own, which may be there from an interrupted run.
 pub(super) fn run(
     plan: &Plan,
-    (set, seed): (&Set, u64),
+    key: &Key,
     data: &DataDirs,
     work: &Path,
     session: Session<'_>,
 ) -> Result<Record> {
+    let (set, seed) = (plan.set(key)?, key.seed);
     let parts = split(plan, (set, seed), data, work)?;
     let (draws, members) = plan.sizes(set);
     let (clock, notes) = (Clock::default(), Vec::new());
@@ -61,7 +62,7 @@ pub(super) fn run(
     notes.dedup();
     let riemla_version = env!("CARGO_PKG_VERSION").into();
     let rows = parts.rows;
-    Ok(Record { set: set.name.clone(), seed, riemla_version, plan: plan.clone(), rows, methods, notes })
+    Ok(Record { key: key.clone(), riemla_version, plan: plan.clone(), rows, methods, notes })
 }
 
 struct Cell<'a> {
@@ -80,7 +81,7 @@ impl Cell<'_> {
         let defaults = TrainConfig::new("");
         let network = match &set.source {
             Source::Table { .. } => defaults.network.clone(),
-            Source::Images(images) => NetworkChoice::Given(images.network.clone()),
+            Source::Images(images) => NetworkChoice::Given(images.network.spec()),
         };
         let config = TrainConfig {
             data: self.parts.train.clone(),
@@ -271,7 +272,7 @@ pub(super) fn line(record: &Record) -> String {
         .iter()
         .filter_map(|scored| Some(format!("{} {:.3}", scored.method, scored.log_loss()?)))
         .collect();
-    format!("{}, seed {}: {}", record.set, record.seed, scores.join(", "))
+    format!("{}: {}", record.key, scores.join(", "))
 }
 
 #[cfg(test)]

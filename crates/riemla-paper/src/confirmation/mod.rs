@@ -7,13 +7,17 @@ mod report;
 mod statistics;
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::cmp::Ordering;
+use std::fmt;
+use std::path::Path;
 
+use riemla_files::Shard;
 use serde::{Deserialize, Serialize};
 
 use crate::datasets::DataDirs;
-use crate::experiments::layout::{read_lines, write_lines};
-use crate::experiments::{ExperimentError, Outcome, Result};
+use crate::experiments::cells::{Run, Work};
+use crate::experiments::log::Line;
+use crate::experiments::{ExperimentError, Log, Outcome, Result};
 use riemla_workflow::watch::{Session, Silent};
 
 pub use plan::{Images, Plan, Set, Source};
@@ -23,14 +27,27 @@ pub use statistics::{Ranking, power, sign_rank_p};
 /// Name on the command line.
 pub const NAME: &str = "confirmation";
 
-/// One table and seed: what every method scored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Record {
+/// A table and a seed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Key {
     /// The table.
     pub set: String,
     /// Seed of the split and the training.
     pub seed: u64,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, seed {}", self.set, self.seed)
+    }
+}
+
+/// One table and seed: what every method scored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Which table and seed.
+    #[serde(flatten)]
+    pub key: Key,
     /// What made it.
     pub riemla_version: String,
     /// The settings of the run.
@@ -69,52 +86,53 @@ impl Scored {
     }
 }
 
-/// The records of a directory.
-pub fn records(out: &Path) -> Result<Vec<Record>> {
-    read_lines(&file(out))
+impl Line for Record {
+    type Key = Key;
+    const FILE: &'static str = NAME;
+
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// That of runs: seed by seed, the sets as in the plan.
+    fn order(&self, other: &Self) -> Ordering {
+        let place = |record: &Self| record.plan.sets.iter().position(|set| set.name == record.key.set);
+        (self.key.seed, place(self)).cmp(&(other.key.seed, place(other)))
+    }
 }
 
-fn file(out: &Path) -> PathBuf {
-    out.join("confirmation.jsonl")
-}
+/// `confirmation.jsonl` of a directory.
+pub type Records = Log<Record>;
 
-/// Runs all tables and seeds that are not done; each is written down as soon as it is.
-pub fn run(plan: &Plan, out: &Path, data: &DataDirs, session: Session<'_>) -> Result<Outcome> {
-    let mut done = records(out)?;
-    let mut outcome = Outcome::default();
+/// Runs all tables and seeds that are not done.
+pub fn run(
+    plan: &Plan,
+    out: &Path,
+    data: &DataDirs,
+    shard: Option<Shard>,
+    session: Session<'_>,
+) -> Result<Outcome> {
+    let cells = plan.cells();
+    let mut run: Run<'_, Record> =
+        Run::new(out, shard, cells.iter().map(|key| vec![key.clone()]).collect(), session)?;
     let version = env!("CARGO_PKG_VERSION");
     let same =
         |record: &Record| record.plan.settings() == plan.settings() && record.riemla_version == version;
-    if let Some(other) = done.iter().find(|record| !same(record)) {
-        let what = format!("{}, seed {}: other settings or another version", other.set, other.seed);
-        return Err(ExperimentError::Changed { file: file(out), what });
+    if let Some(other) = run.log.all().find(|record| !same(record)) {
+        let what = format!("{}: other settings or another version", other.key);
+        return Err(ExperimentError::Changed { file: run.log.path().into(), what });
     }
-    let cells = |seed| plan.sets.iter().filter(move |set| plan.has(set, seed)).count() as u64;
-    session.watch.begin(NAME, plan.all_seeds().map(cells).sum());
-    // Seed by seed, so that an interrupted run has all tables.
-    for seed in plan.all_seeds() {
-        for set in plan.sets.iter().filter(|set| plan.has(set, seed)) {
-            if session.stopped() {
-                outcome.interrupted = true;
-                return Ok(outcome);
-            }
-            if !done.iter().any(|record| record.set == set.name && record.seed == seed) {
-                let work = out.join("work").join(format!("{}-{seed}", set.name));
-                match cell::run(plan, (set, seed), data, &work, session.watched_by(&Silent)) {
-                    Ok(record) => {
-                        session.watch.note(&cell::line(&record));
-                        done.push(record);
-                        write_lines(&file(out), &done)?;
-                    }
-                    Err(ExperimentError::Interrupted) => {
-                        outcome.interrupted = true;
-                        return Ok(outcome);
-                    }
-                    Err(error) => outcome.failures.push(format!("{}, seed {seed}: {error}", set.name)),
-                }
-            }
-            session.watch.step();
-        }
-    }
-    Ok(outcome)
+    let own = run.own(cells);
+    session.watch.begin(NAME, own.len() as u64);
+    let cell = |key: &Key, _: &Records| {
+        let work = out.join("work").join(format!("{}-{}", key.set, key.seed));
+        let record = cell::run(plan, key, data, &work, session.watched_by(&Silent));
+        session.watch.step();
+        record.inspect(|record| session.watch.note(&cell::line(record)))
+    };
+    // Those of other settings were refused above.
+    let work = Work { is_done: &|_| true, is_needed: |_| false, steps: &|_| 1, run: &cell };
+    let result = run.cells(&work, &own);
+    run.keep_going(NAME, result)?;
+    Ok(run.end())
 }

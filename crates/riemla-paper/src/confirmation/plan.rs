@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use riemla::nn::NetworkSpec;
 use riemla_files::Task;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::experiments::{ExperimentError, Result};
+use super::Key;
+use crate::experiments::{ExperimentError, NetworkChoice, Result};
 
 const TEXT: &str = include_str!("../../experiments/confirmation.toml");
+/// The sets that plans name.
+const SETS: &str = include_str!("../../experiments/confirmation-sets.toml");
 
 /// The plan of a confirmation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +33,8 @@ pub struct Plan {
     /// A small version, to see that everything works.
     #[serde(default, skip_serializing)]
     quick: Option<Quick>,
-    /// The tables.
+    /// The tables and images; in the text of a plan also by their names in `experiments/confirmation-sets.toml`.
+    #[serde(deserialize_with = "sets")]
     pub sets: Vec<Set>,
 }
 
@@ -55,6 +59,28 @@ pub struct Set {
     /// Where the rows come from.
     #[serde(flatten)]
     pub source: Source,
+}
+
+/// Reads sets, some of them by name.
+fn sets<'de, D: Deserializer<'de>>(reader: D) -> std::result::Result<Vec<Set>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Choice {
+        Named(String),
+        Given(Set),
+    }
+    #[derive(Deserialize)]
+    struct Known {
+        sets: Vec<Set>,
+    }
+    let Known { sets } = toml::from_str(SETS).map_err(D::Error::custom)?;
+    let known = |choice| match choice {
+        Choice::Given(set) => Ok(set),
+        Choice::Named(name) => sets.iter().find(|set| set.name == name).cloned().ok_or_else(|| {
+            D::Error::custom(format!("no set in experiments/confirmation-sets.toml is called {name}"))
+        }),
+    };
+    Vec::deserialize(reader)?.into_iter().map(known).collect()
 }
 
 /// Where rows come from.
@@ -88,7 +114,8 @@ pub struct Images {
     #[serde(default)]
     pub only_one_network: bool,
     /// The layers.
-    pub network: NetworkSpec,
+    #[serde(deserialize_with = "NetworkChoice::read")]
+    pub network: NetworkChoice,
 }
 
 impl Plan {
@@ -119,7 +146,7 @@ impl Plan {
     }
 
     /// Whether a set is run under a seed.
-    pub(super) fn has(&self, set: &Set, seed: u64) -> bool {
+    fn has(&self, set: &Set, seed: u64) -> bool {
         let seeds = match &set.source {
             Source::Table { .. } => self.seeds,
             Source::Images(images) => self.seeds.min(images.seeds),
@@ -127,9 +154,19 @@ impl Plan {
         (self.first_seed..self.first_seed + seeds).contains(&seed)
     }
 
-    /// All seeds, in their order.
-    pub(super) fn all_seeds(&self) -> std::ops::Range<u64> {
-        self.first_seed..self.first_seed + self.seeds
+    /// All sets and seeds: seed by seed, so that an interrupted run has all tables.
+    pub(super) fn cells(&self) -> Vec<Key> {
+        let of_seed = |seed| {
+            let sets = self.sets.iter().filter(move |set| self.has(set, seed));
+            sets.map(move |set| Key { set: set.name.clone(), seed })
+        };
+        (self.first_seed..self.first_seed + self.seeds).flat_map(of_seed).collect()
+    }
+
+    /// The set of a cell.
+    pub(super) fn set(&self, key: &Key) -> Result<&Set> {
+        let missing = || ExperimentError::Unfit(format!("the plan has no set {}", key.set));
+        self.sets.iter().find(|set| set.name == key.set).ok_or_else(missing)
     }
 
     /// All that the numbers of a table and seed depend on; more seeds and tables may be added.
@@ -147,18 +184,19 @@ mod tests {
         let (full, quick) = (Plan::new(None, false).expect("valid"), Plan::new(None, true).expect("valid"));
         assert!(full.sets.len() >= 12 && full.seeds == 5, "{}", full.sets.len());
         assert_eq!((quick.sets.len(), quick.seeds), (2, 1));
-        assert_eq!(full.all_seeds(), 0..5);
         let later = Plan { first_seed: 5, ..full.clone() };
-        let set = &full.sets[0];
-        let seeds = |plan: &Plan| (0..20).filter(|seed| plan.has(set, *seed)).collect::<Vec<u64>>();
+        let seeds = |plan: &Plan| {
+            let cells = plan.cells().into_iter();
+            cells.filter(|key| key.set == plan.sets[0].name).map(|key| key.seed).collect::<Vec<u64>>()
+        };
         assert_eq!((seeds(&full), seeds(&later)), ((0..5).collect(), (5..10).collect()));
         let run = |name: &str| {
             let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments").join(name);
             let plan = Plan::new(Some(&file), false).expect("valid");
-            (plan.all_seeds(), plan.sets.len())
+            (plan.first_seed, plan.seeds, plan.sets.len())
         };
-        assert_eq!(run("confirmation-again.toml"), (5..10, 16));
-        assert_eq!(run("confirmation-fourth.toml"), (10..15, 15));
+        assert_eq!(run("confirmation-again.toml"), (5, 5, 16));
+        assert_eq!(run("confirmation-fourth.toml"), (10, 5, 15));
         let kinds = |task| full.sets.iter().filter(|set| set.task == task).count();
         assert!(kinds(Task::Classification) >= 6 && kinds(Task::Regression) >= 5);
     }

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::statistics::{Ranking, power, sign_rank_p};
-use super::{Record, Scored, records};
+use super::{Record, Records, Scored};
 use crate::experiments::layout::write_text;
+use crate::experiments::report::unique;
+use crate::experiments::results::mean_and_error;
 use crate::experiments::{ExperimentError, Result};
 use riemla_workflow::plot::{Axis, Dot, IntervalPlot, Marker, standalone};
 use riemla_workflow::report::{Better, Column, Report, Section, Table};
@@ -25,16 +27,17 @@ Ranks are those of the mean log loss over seeds on each table, 1 is the best.";
 
 /// Writes confirmation.html, .md, .csv, and the ranks as .svg; returns the page.
 pub fn write_reports(out: &Path) -> Result<PathBuf> {
-    let records = records(out)?;
+    let records = Records::open(out)?;
+    let records = records.as_slice();
     if records.is_empty() {
         return Err(ExperimentError::NoResults(out.into()));
     }
-    let report = report(&records);
+    let report = report(records);
     let page = out.join("confirmation.html");
     write_text(&page, &report.to_html())?;
     write_text(&out.join("confirmation.md"), &report.to_markdown())?;
-    write_text(&out.join("confirmation.csv"), &csv(&records))?;
-    let means = Means::new(&records);
+    write_text(&out.join("confirmation.csv"), &csv(records))?;
+    let means = Means::new(records);
     if let Some(ranking) = means.ranking() {
         write_text(&out.join("confirmation.svg"), &standalone(&diagram(&means, &ranking)))?;
     }
@@ -51,19 +54,20 @@ struct Means {
 
 impl Means {
     fn new(records: &[Record]) -> Self {
-        let mut sets: Vec<String> = Vec::new();
-        let mut methods: Vec<String> = Vec::new();
-        for record in records {
-            push_new(&mut sets, &record.set);
-            record.methods.iter().for_each(|scored| push_new(&mut methods, &scored.method));
-        }
+        let sets = unique(records.iter().map(|record| record.key.set.clone()));
+        let all = records.iter().flat_map(|record| &record.methods);
+        let mut methods = unique(all.map(|scored| scored.method.clone()));
         let of = |set: &str, method: &str| -> Vec<f64> {
-            let here = records.iter().filter(|record| record.set == set);
+            let here = records.iter().filter(|record| record.key.set == set);
             let scored = here.filter_map(|record| record.methods.iter().find(|m| m.method == method));
             scored.filter_map(Scored::log_loss).filter(|loss| loss.is_finite()).collect()
         };
         methods.retain(|method| sets.iter().all(|set| !of(set, method).is_empty()));
-        let row = |set: &String| methods.iter().map(|method| mean_and_error(&of(set, method))).collect();
+        let mean = |set: &str, method: &str| {
+            let (mean, error) = mean_and_error(&of(set, method));
+            (mean, error.unwrap_or(0.0))
+        };
+        let row = |set: &String| methods.iter().map(|method| mean(set, method)).collect();
         let losses = sets.iter().map(row).collect();
         Self { sets, methods, losses }
     }
@@ -91,22 +95,9 @@ impl Means {
     }
 }
 
-fn push_new(all: &mut Vec<String>, name: &str) {
-    if !all.iter().any(|known| known == name) {
-        all.push(name.into());
-    }
-}
-
-fn mean_and_error(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    (mean, if values.len() > 1 { (variance / n).sqrt() } else { 0.0 })
-}
-
 fn report(records: &[Record]) -> Report {
     let mut report = Report::new("Confirmation on data that played no part");
-    let seeds = records.iter().map(|record| record.seed).collect::<BTreeSet<_>>().len();
+    let seeds = records.iter().map(|record| record.key.seed).collect::<BTreeSet<_>>().len();
     let means = Means::new(records);
     let about = format!("{ABOUT}\n\n{} sets, {seeds} seeds.", means.sets.len());
     report.add(section("Methods that ran on all sets", about, records, &means));
@@ -131,8 +122,6 @@ fn section(title: &str, about: String, records: &[Record], means: &Means) -> Sec
 
 /// Mean ranks with half the critical difference to each side: methods whose lines do not meet differ.
 fn diagram(means: &Means, ranking: &Ranking) -> String {
-    let mut order: Vec<usize> = (0..means.methods.len()).collect();
-    order.sort_by(|a, b| ranking.ranks[*a].total_cmp(&ranking.ranks[*b]));
     let plot = IntervalPlot::new("mean rank of the log loss", Axis::linear("mean rank (1 is the best)"));
     let dot = |k: usize| Dot {
         source: "mean rank".into(),
@@ -141,7 +130,7 @@ fn diagram(means: &Means, ranking: &Ranking) -> String {
         marker: Marker::Circle,
         filled: true,
     };
-    order.into_iter().fold(plot, |plot, k| plot.row(&means.methods[k], vec![dot(k)])).to_svg()
+    ranking.order().into_iter().fold(plot, |plot, k| plot.row(&means.methods[k], vec![dot(k)])).to_svg()
 }
 
 fn caption(ranking: &Ranking) -> String {
@@ -184,9 +173,7 @@ fn ranks(means: &Means) -> Table {
             .caption("Mean rank of the log loss; 1 is the best.");
     let alone = means.of_one_network();
     let (Some(all), Some(one)) = (means.ranking(), alone.ranking()) else { return table };
-    let mut order: Vec<usize> = (0..means.methods.len()).collect();
-    order.sort_by(|a, b| all.ranks[*a].total_cmp(&all.ranks[*b]));
-    for k in order {
+    for k in all.order() {
         let name = &means.methods[k];
         let place = alone.methods.iter().position(|method| method == name);
         let among_one = place.map_or("–".into(), |place| format!("{:.2}", one.ranks[place]));
@@ -255,8 +242,8 @@ fn csv(records: &[Record]) -> String {
             for (name, value) in &scored.scores {
                 text += &format!(
                     "{},{},{},{},\"{}\",{},{:.3},{name},{value},{}\n",
-                    record.set,
-                    record.seed,
+                    record.key.set,
+                    record.key.seed,
                     record.rows.0,
                     record.rows.1,
                     scored.method,

@@ -36,6 +36,13 @@ impl Ranking {
             friedman_p: chi_square_tail(statistic, k - 1),
         })
     }
+
+    /// The methods from the best on.
+    pub fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.ranks.len()).collect();
+        order.sort_by(|a, b| self.ranks[*a].total_cmp(&self.ranks[*b]));
+        order
+    }
 }
 
 /// Ranks from 1; equal numbers share the mean of theirs.

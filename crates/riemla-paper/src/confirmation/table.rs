@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::plan::{Images, Plan, Set, Source};
 use crate::datasets::{DataDirs, load};
-use crate::experiments::layout::write_text;
+use crate::experiments::layout::{write_bytes, write_text};
 use crate::experiments::{ExperimentError, Result};
 
 /// Share of the rows to train on, of each class and in all.
@@ -76,13 +76,6 @@ fn image_rows(
     for_training.truncate(train_rows);
     for_test.truncate(test_rows);
     Ok((for_training, for_test))
-}
-
-fn write_bytes(file: &Path, bytes: &[u8]) -> Result<()> {
-    if let Some(directory) = file.parent() {
-        std::fs::create_dir_all(directory).map_err(ExperimentError::io(directory, "make it"))?;
-    }
-    std::fs::write(file, bytes).map_err(ExperimentError::io(file, "write it"))
 }
 
 /// Square images of one channel in the format of MNIST.

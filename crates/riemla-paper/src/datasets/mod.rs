@@ -18,7 +18,7 @@ pub use legacy_random::{NumpyRandom, train_test_split};
 pub use load::{Loaded, check_file, load};
 pub use locate::{DataDirs, VARIABLE};
 pub use registry::{ALL, Content, DataFile, DataSet, Source, find};
-pub use status::{Presence, presence};
+pub use status::presence;
 
 /// Results of this module.
 pub type Result<T> = std::result::Result<T, DataError>;

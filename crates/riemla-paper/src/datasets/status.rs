@@ -4,41 +4,20 @@ use std::path::PathBuf;
 
 use super::load::check_file;
 use super::registry::{Content, DataSet};
-use super::{DataDirs, DataError};
+use super::{DataDirs, Result};
 
-/// Whether a data set can be used.
-#[derive(Debug)]
-pub enum Presence {
-    /// Made when needed.
-    Generated,
-    /// All files are there; checksums were not looked at.
-    Present(PathBuf),
-    /// All files are there and right.
-    Intact(PathBuf),
-    /// The first file that is missing or wrong.
-    Unusable(DataError),
-}
-
-/// Looks for the files of a data set; `verify` also computes their checksums.
-pub fn presence(set: &DataSet, directories: &DataDirs, verify: bool) -> Presence {
-    if let Content::Generated(_) = set.content {
-        return Presence::Generated;
-    }
+/// The place of the first file of a data set, if all are there; none if it is made when needed. `verify` also computes
+/// their checksums.
+pub fn presence(set: &DataSet, directories: &DataDirs, verify: bool) -> Result<Option<PathBuf>> {
     let mut first = None;
     for file in set.files {
-        let checked = directories.require(set, file).and_then(|path| {
-            if verify {
-                check_file(&path, file)?;
-            }
-            Ok(path)
-        });
-        match checked {
-            Ok(path) => first = first.or(Some(path)),
-            Err(error) => return Presence::Unusable(error),
+        let path = directories.require(set, file)?;
+        if verify {
+            check_file(&path, file)?;
         }
+        first = first.or(Some(path));
     }
-    let path = first.unwrap_or_default();
-    if verify { Presence::Intact(path) } else { Presence::Present(path) }
+    Ok(first)
 }
 
 impl DataSet {

@@ -15,6 +15,11 @@ pub trait Source {
         None
     }
 
+    /// Seconds of one gradient of a draw, if that is known before it is taken.
+    fn gradient_seconds(&self, _: &CellKey) -> Result<Option<f64>> {
+        Ok(None)
+    }
+
     /// What draws and verdicts depend on.
     fn made_from(&self) -> &MadeFrom;
 }

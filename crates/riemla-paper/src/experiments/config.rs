@@ -1,13 +1,12 @@
 //! An experiment as a reader writes it: one TOML file, checked strictly.
 
 use riemla::curvature::{Structure, Subset};
-use riemla::nn::{Activation, NetworkSpec};
 use riemla::objective::Likelihood;
 use riemla::posterior::BatchPlan;
 use serde::{Deserialize, Serialize};
 
 use super::truth::{ChainPlan, TruthPlan};
-use super::{PriorName, Setting};
+use super::{NetworkChoice, PriorName, Setting};
 use riemla_workflow::setting::Entry;
 
 /// One table or figure of the paper, or a study on its problems.
@@ -50,11 +49,16 @@ pub struct Experiment {
     /// too where there are strange ones, and has a table of times and memory instead of the paper's tables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approximations: Vec<Approximation>,
+    /// A posterior whose draws would take longer, by an estimate, is not run: the report lists it. Training and fits are
+    /// not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_cell_seconds: Option<f64>,
     /// Draws are held against the truth, not against the paper's numbers.
     pub truth: Option<TruthPlan>,
     /// A small version, to see that everything works.
     pub quick: Quick,
-    /// Data, network and training, one each per row group of the table.
+    /// Data, network and training, one each per row group of the table; what they leave out is in `[defaults]` of the
+    /// file.
     #[serde(default)]
     pub problems: Vec<Problem>,
 }
@@ -112,7 +116,8 @@ pub struct Problem {
     /// Whether inputs get mean 0 and deviation 1 over the training rows.
     #[serde(default)]
     pub standardize: bool,
-    /// Sizes of the layers of a tanh network, or a list of layers.
+    /// Sizes of the layers of a tanh network, a list of layers, or the name of one of `experiments/networks.toml`.
+    #[serde(deserialize_with = "NetworkChoice::read")]
     pub network: NetworkChoice,
     /// What its outputs mean.
     pub likelihood: Likelihood,
@@ -137,30 +142,10 @@ pub struct Problem {
     pub out_of_distribution: Vec<String>,
 }
 
-/// A network.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum NetworkChoice {
-    /// Sizes from input to output, tanh between.
-    Sizes(Vec<usize>),
-    /// Any layers.
-    Layers(NetworkSpec),
-}
-
 impl Split {
     /// Whether some rows are for neither training nor test.
     pub fn has_validation(&self) -> bool {
         matches!(self, Self::Fractions { .. } | Self::InOrder { .. } | Self::Images { .. })
-    }
-}
-
-impl NetworkChoice {
-    /// The description of the network.
-    pub fn spec(&self) -> NetworkSpec {
-        match self {
-            Self::Sizes(sizes) => NetworkSpec::mlp(sizes, Activation::Tanh),
-            Self::Layers(spec) => spec.clone(),
-        }
     }
 }
 

@@ -3,92 +3,51 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::bench::{Bench, Verdict};
-use super::cell::{Drawn, Wanted};
+use super::bench::Bench;
+use super::cells::{Outcome, Run, Work};
 use super::finished::{Now, Strange};
 use super::fit;
 use super::fitted::{Fitted, Ready};
+use super::judged::{Judged, is_current, steps};
 use super::layout::{set_directory, write_text};
-use super::record::{CellKey, DrawSummary, Records, RunRecord};
-use super::rows::{data_of, rows};
-use super::share::runs_file;
-use super::subject::{Subject, requested};
+use super::record::{CellKey, RunRecord};
+use super::rows::rows;
+use super::subject::Subject;
 use super::truth::{Against, Plane};
-use super::{Experiment, ExperimentError, MethodName, PriorName, Problem, Result, Setting};
-use crate::datasets::{DataDirs, Loaded, load};
-use riemla_files::Shard;
+use super::{Experiment, ExperimentError, MethodName, PriorName, Problem, Request, Result, Setting};
+use crate::datasets::{Loaded, load};
 use riemla_workflow::watch::Session;
-
-/// What is to be run.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// The experiments, resolved.
-    pub experiments: Vec<Experiment>,
-    /// Whether they are in their small versions.
-    pub quick: bool,
-    /// For the methods with geodesics, where the experiment has no settings of its own.
-    pub presets: Vec<Setting>,
-    /// Which priors.
-    pub priors: Vec<PriorName>,
-    /// Where to write.
-    pub out: PathBuf,
-    /// Where the data are.
-    pub data: DataDirs,
-    /// The part of the cells that this process runs; all if none.
-    pub shard: Option<Shard>,
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, Default)]
-pub struct Outcome {
-    /// Whether a stop was requested before all was done.
-    pub interrupted: bool,
-    /// What could not be done, and why.
-    pub failures: Vec<String>,
-}
 
 /// Runs all that is not done yet. The output directory must be there.
 pub fn run(request: &Request, session: Session<'_>) -> Result<Outcome> {
-    let records = match request.shard {
-        None => Records::merge(&request.out)?,
-        shard => Records::of_shard(&request.out, shard)?,
-    };
-    let mut run = Run { request, own: request.own_cells(), session, records, outcome: Outcome::default() };
+    let run = Run::new(&request.out, request.shard, request.units(), session)?;
+    let mut engine = Engine { request, run };
     for experiment in &request.experiments {
         let file = request.out.join("experiments").join(format!("{}.toml", experiment.name));
         write_text(&file, &experiment.to_toml())?;
-        run.experiment(experiment)?;
+        engine.experiment(experiment)?;
     }
-    run.outcome.interrupted = session.stopped();
-    Ok(run.outcome)
+    Ok(engine.run.end())
 }
 
-struct Run<'a> {
+struct Engine<'a> {
     request: &'a Request,
-    /// The cells of this process; none if they all are.
-    own: Option<BTreeSet<CellKey>>,
-    session: Session<'a>,
-    records: Records,
-    outcome: Outcome,
+    run: Run<'a, RunRecord>,
 }
 
-impl Run<'_> {
-    fn stopped(&self) -> bool {
-        self.session.stopped()
-    }
-
+impl Engine<'_> {
     fn experiment(&mut self, experiment: &Experiment) -> Result<()> {
         let subjects = Subject::all(experiment);
         if subjects.iter().all(|subject| self.request.cells(experiment, subject, 0).is_empty()) {
-            self.outcome.failures.push(self.nothing_to_run(experiment));
+            self.run.fail(self.nothing_to_run(experiment));
             return Ok(());
         }
         let steps = |subject: &Subject<'_>| {
             (0..experiment.seeds).map(|seed| self.steps(experiment, subject, seed)).sum::<u64>()
         };
-        self.session.watch.begin(&experiment.name, subjects.iter().map(steps).sum());
+        self.run.session.watch.begin(&experiment.name, subjects.iter().map(steps).sum());
         for subject in &subjects {
-            if self.stopped() {
+            if self.run.session.stopped() {
                 return Ok(());
             }
             let result = self.subject(experiment, subject);
@@ -96,7 +55,7 @@ impl Run<'_> {
                 true => experiment.name.clone(),
                 false => format!("{}: {}", experiment.name, subject.name()),
             };
-            self.keep_going(&what, result)?;
+            self.run.keep_going(&what, result)?;
         }
         Ok(())
     }
@@ -109,28 +68,14 @@ impl Run<'_> {
         format!("{}: nothing to run; {version} has the priors: {has}; requested: {asked}", experiment.name)
     }
 
-    /// A failure of one part is written down and does not stop the others.
-    fn keep_going(&mut self, what: &str, result: Result<()>) -> Result<()> {
-        match result {
-            Ok(()) | Err(ExperimentError::Interrupted) => Ok(()),
-            // Nothing can be kept any more.
-            Err(error @ ExperimentError::File(riemla_files::Error::Io { .. })) => Err(error),
-            Err(error) => {
-                self.session.watch.note(&format!("{what}: {error}"));
-                self.outcome.failures.push(format!("{what}: {error}"));
-                Ok(())
-            }
-        }
-    }
-
     /// All seeds of a problem or density that have something to do.
     fn subject(&mut self, experiment: &Experiment, subject: &Subject<'_>) -> Result<()> {
-        let todo = |run: &Self, seed: u64| {
-            run.cells(experiment, subject, seed).iter().any(|key| !run.is_done(experiment, subject, key))
+        let is_done = |key: &CellKey| {
+            self.run.log.get(key).is_some_and(|record| is_current(record, experiment, subject))
         };
-        let (seeds, done): (Vec<u64>, Vec<u64>) = (0..experiment.seeds).partition(|seed| todo(self, *seed));
-        let skipped: u64 = done.iter().map(|seed| self.steps(experiment, subject, *seed)).sum();
-        (0..skipped).for_each(|_| self.session.watch.step());
+        let todo = |seed: &u64| !self.cells(experiment, subject, *seed).iter().all(is_done);
+        let (seeds, done): (Vec<u64>, Vec<u64>) = (0..experiment.seeds).partition(todo);
+        self.run.skip(done.iter().map(|seed| self.steps(experiment, subject, *seed)).sum());
         if let Subject::Problem(problem) = subject {
             self.finished(experiment, problem, &done)?;
         }
@@ -151,7 +96,7 @@ impl Run<'_> {
         let subject = Subject::Problem(problem);
         let records = |seed: &u64| {
             let cells = self.cells(experiment, &subject, *seed);
-            cells.iter().filter_map(|key| self.records.get(key).cloned()).collect::<Vec<_>>()
+            cells.iter().filter_map(|key| self.run.log.get(key).cloned()).collect::<Vec<_>>()
         };
         let seeds: Vec<(u64, Vec<RunRecord>)> = seeds.iter().map(|seed| (*seed, records(seed))).collect();
         if seeds.iter().all(|(_, records)| records.is_empty()) {
@@ -160,7 +105,7 @@ impl Run<'_> {
         let (loaded, strange) = match self.data(problem) {
             Ok(data) => data,
             Err(error) => {
-                self.session.watch.note(&format!(
+                self.run.session.watch.note(&format!(
                     "{}: finished results are not compared with the data: {error}",
                     problem.name
                 ));
@@ -177,8 +122,8 @@ impl Run<'_> {
             if !changed.is_empty() {
                 let changed = changed.into_iter().collect::<Vec<_>>().join("; ");
                 let what = format!("finished results of seed {seed}: {changed}");
-                let file = runs_file(&self.request.out, self.request.shard);
-                self.keep_going(&problem.name, Err(ExperimentError::Changed { file, what }))?;
+                let file = self.run.log.path().into();
+                self.run.keep_going(&problem.name, Err(ExperimentError::Changed { file, what }))?;
             }
         }
         Ok(())
@@ -190,7 +135,7 @@ impl Run<'_> {
         for name in &problem.out_of_distribution {
             strange.push((name.clone(), load(name, &self.request.data)?.data.inputs().to_vec()));
         }
-        Ok((data_of(problem, &self.request.data)?, strange))
+        Ok((load(&problem.data, &self.request.data)?, strange))
     }
 
     fn problem(&mut self, experiment: &Experiment, problem: &Problem, seeds: &[u64]) -> Result<()> {
@@ -201,7 +146,7 @@ impl Run<'_> {
             let cells = self.cells(experiment, &subject, seed);
             let priors = self.request.priors_of(experiment).into_iter();
             for prior in priors.filter(|prior| cells.iter().any(|key| key.prior == *prior)) {
-                let fit = fit::fit(&self.request.out, problem, &rows, seed, prior, self.session)?;
+                let fit = fit::fit(&self.request.out, problem, &rows, seed, prior, self.run.session)?;
                 let fitted = Fitted::new(&ready, &rows, &fit, prior)?;
                 match &experiment.truth {
                     None => self.cells_of(experiment, &subject, &fitted, seed, prior)?,
@@ -224,27 +169,12 @@ impl Run<'_> {
 
     /// The posteriors asked for that are run here.
     fn cells(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> Vec<CellKey> {
-        let mut cells = self.request.cells(experiment, subject, seed);
-        cells.retain(|key| self.own.as_ref().is_none_or(|own| own.contains(key)));
-        cells
+        self.run.own(self.request.cells(experiment, subject, seed))
     }
 
     /// Draws that progress is counted by.
     fn steps(&self, experiment: &Experiment, subject: &Subject<'_>, seed: u64) -> u64 {
-        let cells = self.cells(experiment, subject, seed);
-        cells.iter().filter(|key| key.method.is_riemannian()).count() as u64 * experiment.samples
-    }
-
-    fn is_done(&self, experiment: &Experiment, subject: &Subject<'_>, key: &CellKey) -> bool {
-        let wanted = requested(experiment, key.method);
-        let complete = |record: &RunRecord| {
-            record.requested == wanted
-                && record.samples + record.failed >= wanted
-                && record.config == subject.config(experiment)
-                && record.bins.is_none_or(|bins| bins == experiment.bins)
-                && record.riemla_version == env!("CARGO_PKG_VERSION")
-        };
-        self.records.get(key).is_some_and(complete)
+        self.cells(experiment, subject, seed).iter().map(|key| steps(experiment, key)).sum()
     }
 
     fn cells_of(
@@ -255,88 +185,17 @@ impl Run<'_> {
         seed: u64,
         prior: PriorName,
     ) -> Result<()> {
-        let keys = self.cells(experiment, subject, seed).into_iter().filter(|key| key.prior == prior);
-        for key in keys.collect::<Vec<_>>() {
-            if self.stopped() {
-                return Err(ExperimentError::Interrupted);
-            }
-            let same = |record: &RunRecord| record.made_from == *bench.made_from();
-            if self.is_done(experiment, subject, &key) && self.records.get(&key).is_some_and(same) {
-                if key.method.is_riemannian() {
-                    (0..experiment.samples).for_each(|_| self.session.watch.step());
-                }
-                continue;
-            }
-            let (what, is_truth) = (key.label(), key.method == MethodName::Nuts);
-            let result = self.cell(experiment, subject, bench, key);
-            if is_truth {
-                // Nothing can be held against chains that are not there.
-                result?;
-            } else {
-                self.keep_going(&what, result)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn cell(
-        &mut self,
-        experiment: &Experiment,
-        subject: &Subject<'_>,
-        bench: &dyn Bench,
-        key: CellKey,
-    ) -> Result<()> {
-        let samples = requested(experiment, key.method);
-        let set = set_directory(&self.request.out, &key);
-        let quiet = riemla_workflow::watch::Silent;
-        let watch = if key.method.is_riemannian() { self.session.watch } else { &quiet };
-        let origin = &bench.made_from().draws;
-        let wanted =
-            Wanted { set: &set, seed: key.seed, samples, origin, session: self.session.watched_by(watch) };
-        let mut drawn = bench.draws(&key, &wanted)?;
-        // Draws that were there before were timed then.
-        let before = self.records.get(&key).and_then(|record| record.draws.seconds_per_sample);
-        drawn.made.seconds_per_draw = drawn.made.seconds_per_draw.or(before);
-        let verdict = match (&drawn.unfit, drawn.draws.is_empty()) {
-            (Some(_), _) => Verdict::default(),
-            (None, false) => bench.judge(&key, &drawn)?,
-            (None, true) => {
-                let Some((_, reason)) = drawn.failed.first() else {
-                    return Err(ExperimentError::Interrupted);
-                };
-                return Err(ExperimentError::no_draw(&key, reason));
-            }
+        let mut keys = self.cells(experiment, subject, seed);
+        keys.retain(|key| key.prior == prior);
+        let (judged, session) =
+            (Judged { request: self.request, experiment, subject, bench }, self.run.session);
+        let work = Work {
+            is_done: &|record| judged.is_done(record),
+            // Nothing can be held against chains that are not there.
+            is_needed: |key: &CellKey| key.method == MethodName::Nuts,
+            steps: &|key| steps(experiment, key),
+            run: &|key, log| judged.run(key, log, session),
         };
-        let summary = DrawSummary::new(&drawn, verdict.virial_ratio.filter(|ratio| ratio.is_finite()));
-        self.session.watch.note(&line(&key, &drawn, &summary, &verdict));
-        let failed = if drawn.unfit.is_some() { samples } else { drawn.failed.len() as u64 };
-        self.records.put(RunRecord {
-            riemla_version: env!("CARGO_PKG_VERSION").into(),
-            quick: self.request.quick,
-            config: subject.config(experiment),
-            bins: Some(experiment.bins),
-            requested: samples,
-            samples: drawn.draws.len() as u64,
-            failed,
-            scores: verdict.scores,
-            draws: summary,
-            model: bench.model(),
-            found_strength: drawn.made.found,
-            truth: verdict.truth,
-            made_from: bench.made_from().clone(),
-            key,
-        })
+        self.run.cells(&work, &keys)
     }
-}
-
-/// One line for logs.
-fn line(key: &CellKey, drawn: &Drawn, summary: &DrawSummary, verdict: &Verdict) -> String {
-    if let Some(reason) = &drawn.unfit {
-        return format!("{}: skipped: {reason}", key.label());
-    }
-    let first: Vec<String> =
-        verdict.scores.iter().take(2).map(|s| format!("{} {:.4}", s.score, s.value)).collect();
-    let more = [("strength", summary.strength), ("virial ratio", summary.virial_ratio)];
-    let more: String = more.iter().filter_map(|(n, v)| v.map(|v| format!(", {n} {v:.3}"))).collect();
-    format!("{}: {} draws, {}{more}", key.label(), drawn.draws.len(), first.join(", "))
 }

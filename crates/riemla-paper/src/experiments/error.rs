@@ -24,7 +24,7 @@ pub enum ExperimentError {
     Unfit(String),
     /// A directory without results.
     #[error(
-        "{} contains no results (neither runs.jsonl nor results.csv); give the directory of a run (--out)",
+        "{} contains no results (neither runs.jsonl nor results.csv nor confirmation.jsonl); give the directory of a run (--out)",
         .0.display()
     )]
     NoResults(PathBuf),
@@ -73,7 +73,7 @@ impl From<WorkflowError> for ExperimentError {
 impl ExperimentError {
     /// A posterior of which not enough draws could be made.
     pub(super) fn no_draw(key: &CellKey, reason: &str) -> Self {
-        Self::Unfit(format!("{}: no draw succeeded: {reason}", key.label()))
+        Self::Unfit(format!("{}: no draw succeeded: {reason}", key))
     }
 
     /// An error of the operating system.

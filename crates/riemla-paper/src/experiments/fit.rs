@@ -14,11 +14,11 @@ use riemla_files::json::FORMAT_VERSION;
 use riemla_files::{Digest, Existing, Model, TrainingRecord, Turn};
 use serde::{Deserialize, Serialize};
 
-use super::config::{NetworkChoice, Optimizer, Problem, Split, Training};
+use super::config::{Optimizer, Problem, Split, Training};
 use super::layout::{REMEDY, read_json, slug, write_json};
-use super::rows::{Rows, data_of, rows, values};
-use super::{ExperimentError, PriorName, Result};
-use crate::datasets::DataDirs;
+use super::rows::{Rows, rows, values};
+use super::{ExperimentError, NetworkChoice, PriorName, Result};
+use crate::datasets::{DataDirs, load};
 use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::Predictor;
 use riemla_workflow::workflow::predictor::Way;
@@ -143,7 +143,7 @@ pub fn trained(
     out: &Path,
     data: &DataDirs,
 ) -> Result<(Rows, Fit, Laplace)> {
-    let rows = rows(problem, &data_of(problem, data)?, seed)?;
+    let rows = rows(problem, &load(&problem.data, data)?, seed)?;
     let fit = fit(out, problem, &rows, seed, prior, Session::silent())?;
     let laplace = fit.laplace(problem, &rows, prior)?;
     Ok((rows, fit, laplace))

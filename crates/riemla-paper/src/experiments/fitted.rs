@@ -176,6 +176,18 @@ impl Source for Fitted<'_> {
         Some(self.summary())
     }
 
+    /// Measured on all rows; a batch takes the share that it has of them.
+    fn gradient_seconds(&self, key: &CellKey) -> Result<Option<f64>> {
+        let posterior = self.posterior(key)?;
+        let rows = self.rows.train.len();
+        let share = posterior.batch_rows()?.unwrap_or(rows) as f64 / rows as f64;
+        let theta = posterior.gaussian().theta();
+        let mut gradient = vec![0.0; theta.len()];
+        let clock = Instant::now();
+        posterior.model().value_and_gradient(theta, &mut gradient);
+        Ok(Some(share * clock.elapsed().as_secs_f64()))
+    }
+
     fn made_from(&self) -> &MadeFrom {
         &self.made_from
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use riemla_files::Shard;
 use riemla_files::atomic::write_file;
@@ -11,7 +12,6 @@ use riemla_files::ours::is_described;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::share::wait_for_mark;
 use super::{CellKey, ExperimentError, Result};
 
 /// The directory of the draws of one posterior.
@@ -42,7 +42,7 @@ struct Mark {
 pub fn prepare(out: &Path, resume: bool, shard: Option<Shard>, inputs: &[&Path]) -> Result<()> {
     make(out)?;
     if shard.is_some() {
-        wait_for_mark(out, &out.join(MARK))?;
+        wait_for_mark(out, &out.join(MARK));
     }
     let resume = resume || shard.is_some();
     let mut entries = fs::read_dir(out).map_err(ExperimentError::io(out, "list it"))?;
@@ -77,6 +77,18 @@ pub fn prepare(out: &Path, resume: bool, shard: Option<Shard>, inputs: &[&Path])
     write_json(&out.join(MARK), &mark)
 }
 
+/// How long the mark of another process in a new directory is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Waits until a directory that another process has just made is marked as one of results, if it holds anything.
+fn wait_for_mark(out: &Path, mark: &Path) {
+    let begun = Instant::now();
+    let empty = || fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_none());
+    while !mark.is_file() && !empty() && begun.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Makes a directory, and those it is in.
 pub fn make(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory).map_err(ExperimentError::io(directory, "make this directory"))
@@ -86,10 +98,15 @@ fn make_parent(path: &Path) -> Result<()> {
     path.parent().map_or(Ok(()), make)
 }
 
+/// Writes bytes in one step.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
+    make_parent(path)?;
+    Ok(write_file(path, |writer| writer.write_all(bytes))?)
+}
+
 /// Writes text in one step.
 pub fn write_text(path: &Path, text: &str) -> Result<()> {
-    make_parent(path)?;
-    Ok(write_file(path, |writer| writer.write_all(text.as_bytes()))?)
+    write_bytes(path, text.as_bytes())
 }
 
 /// What to do about a file of the output directory that is damaged.

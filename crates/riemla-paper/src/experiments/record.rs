@@ -1,18 +1,17 @@
 //! `runs.jsonl`: one line per posterior and seed, with all that is known of it.
 
-use std::path::{Path, PathBuf};
+use std::fmt;
 
 use riemla::geometry::{Counters, Status};
 use riemla::posterior::Draw;
-use riemla_files::{Digest, Origin, Shard, TrainingRecord};
+use riemla_files::{Digest, Origin, TrainingRecord};
 use serde::{Deserialize, Serialize};
 
 use super::cell::Drawn;
-use super::layout::{read_lines, remove, write_lines};
+use super::log::{Line, Log};
 use super::results::mean;
-use super::share::{runs_file, shard_files};
 use super::truth::TruthNumbers;
-use super::{MethodName, PriorName, Result, Setting};
+use super::{MethodName, PriorName, Setting};
 use riemla_workflow::setting::Entry;
 use riemla_workflow::strength::FoundStrength;
 
@@ -50,11 +49,12 @@ impl CellKey {
     pub fn entry(&self) -> Entry {
         Entry::of(self.method, self.setting)
     }
+}
 
-    /// In words.
-    pub fn label(&self) -> String {
+impl fmt::Display for CellKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { problem, seed, prior, setting, method, .. } = self;
-        format!("{problem}, seed {seed}, prior {}, {setting}, {method}", prior.name())
+        write!(f, "{problem}, seed {seed}, prior {}, {setting}, {method}", prior.name())
     }
 }
 
@@ -93,6 +93,29 @@ pub struct RunRecord {
     /// How far the draws are from the truth, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<TruthNumbers>,
+    /// Why it was not run, if it would have taken longer than the experiment allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_run: Option<Estimate>,
+}
+
+/// How long a cell would take.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Seconds of one draw on its thread.
+    pub seconds_per_draw: f64,
+    /// Seconds of all draws on all threads.
+    pub seconds: f64,
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.seconds_per_draw {
+            s if s < 1.0 => write!(f, "less than a second per draw"),
+            s if s < 90.0 => write!(f, "about {s:.0} seconds per draw"),
+            s if s < 5400.0 => write!(f, "about {:.0} minutes per draw", s / 60.0),
+            s => write!(f, "about {:.1} hours per draw", s / 3600.0),
+        }
+    }
 }
 
 /// One number.
@@ -177,64 +200,14 @@ pub struct ModelSummary {
     pub fit_megabytes: Option<f64>,
 }
 
-/// All lines, in the order of their keys.
-#[derive(Debug, Clone, Default)]
-pub struct Records {
-    path: PathBuf,
-    /// Lines of the file.
-    records: Vec<RunRecord>,
-    /// Lines that other processes wrote.
-    others: Vec<RunRecord>,
-}
+impl Line for RunRecord {
+    type Key = CellKey;
+    const FILE: &'static str = "runs";
 
-impl Records {
-    /// Reads `runs.jsonl` of a directory, if it is there, and the lines of all shards.
-    pub fn open(out: &Path) -> Result<Self> {
-        let path = runs_file(out, None);
-        let mut all = Self { records: read_lines(&path)?, path, others: Vec::new() };
-        for file in shard_files(out)? {
-            let lines: Vec<RunRecord> = read_lines(&file)?;
-            // What is in several files is the same: numbers depend on the key and the settings.
-            lines.into_iter().for_each(|line| all.insert(line));
-        }
-        Ok(all)
-    }
-
-    /// The same; from now on all lines are in `runs.jsonl`.
-    pub fn merge(out: &Path) -> Result<Self> {
-        let (files, all) = (shard_files(out)?, Self::open(out)?);
-        if !files.is_empty() {
-            write_lines(&all.path, &all.records)?;
-            files.iter().try_for_each(|file| remove(file))?;
-        }
-        Ok(all)
-    }
-
-    /// The lines of one of several processes, which knows those of the others and does not touch them.
-    pub fn of_shard(out: &Path, shard: Option<Shard>) -> Result<Self> {
-        let path = runs_file(out, shard);
-        Ok(Self { records: read_lines(&path)?, others: Self::open(out)?.records, path })
-    }
-
-    /// All lines of the file.
-    pub fn as_slice(&self) -> &[RunRecord] {
-        &self.records
-    }
-
-    /// The line of a posterior.
-    pub fn get(&self, key: &CellKey) -> Option<&RunRecord> {
-        self.records.iter().chain(&self.others).find(|record| record.key == *key)
-    }
-
-    /// Adds a line, or replaces that of the same posterior, and writes the file in one step.
-    pub fn put(&mut self, record: RunRecord) -> Result<()> {
-        self.insert(record);
-        write_lines(&self.path, &self.records)
-    }
-
-    fn insert(&mut self, record: RunRecord) {
-        self.records.retain(|other| other.key != record.key);
-        self.records.push(record);
-        self.records.sort_by(|a, b| a.key.cmp(&b.key));
+    fn key(&self) -> &CellKey {
+        &self.key
     }
 }
+
+/// `runs.jsonl` of a directory.
+pub type Records = Log<RunRecord>;

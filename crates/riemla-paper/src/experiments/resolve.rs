@@ -1,7 +1,7 @@
 //! From the text of an experiment to what is really run.
 
 use super::config::{Approximation, Problem, Quick};
-use super::{Experiment, ExperimentError, MethodName, PriorName, Result, builtin};
+use super::{Estimate, Experiment, ExperimentError, MethodName, PriorName, Result, builtin};
 use riemla_workflow::setting::Entry;
 
 /// Whether a name can be one of files and of CSV fields.
@@ -10,11 +10,30 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '=' | '.' | '+'))
 }
 
+/// The same with what its problems leave out.
+fn with_defaults(mut experiment: toml::Table, defaults: Option<&toml::Table>) -> toml::Table {
+    let problems = experiment.get_mut("problems").and_then(|problems| problems.as_array_mut());
+    for problem in problems.into_iter().flatten().filter_map(|problem| problem.as_table_mut()) {
+        for (key, value) in defaults.into_iter().flatten() {
+            problem.entry(key).or_insert_with(|| value.clone());
+        }
+    }
+    experiment
+}
+
 impl Experiment {
     /// Reads and checks the text of a TOML file; `file` is for messages.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
-        let wrong = |message: String| ExperimentError::Config { file: file.into(), message };
-        let experiment: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let wrong = |error: toml::de::Error| ExperimentError::Config {
+            file: file.into(),
+            message: error.to_string(),
+        };
+        let mut table: toml::Table = toml::from_str(text).map_err(wrong)?;
+        let experiment: Self = match table.remove("defaults") {
+            Some(defaults) => with_defaults(table, defaults.as_table()).try_into().map_err(wrong)?,
+            // From the text, so that messages name the line.
+            None => toml::from_str(text).map_err(wrong)?,
+        };
         experiment.check(file)?;
         Ok(experiment)
     }
@@ -22,6 +41,11 @@ impl Experiment {
     /// Checks what it asks for; `file` is for messages.
     pub fn check(&self, file: &str) -> Result<()> {
         self.mistakes().map_err(|message| ExperimentError::Config { file: file.into(), message })
+    }
+
+    /// Whether a posterior that takes so long is left out.
+    pub(super) fn is_too_long(&self, estimate: Estimate) -> bool {
+        self.longest_cell_seconds.is_some_and(|longest| estimate.seconds > longest)
     }
 
     /// The same as TOML.

@@ -141,7 +141,7 @@ fn table(experiment: &str, train_set: &str, test_set: &str, prior: PriorName) ->
 }
 
 /// Mean and, for two or more numbers, its standard error.
-pub(super) fn mean_and_error(values: &[f64]) -> (f64, Option<f64>) {
+pub(crate) fn mean_and_error(values: &[f64]) -> (f64, Option<f64>) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

@@ -6,7 +6,7 @@ use riemla::data::{Dataset, Targets, split};
 
 use super::config::{Problem, Split};
 use super::{ExperimentError, Result};
-use crate::datasets::{DataDirs, Loaded, load, train_test_split};
+use crate::datasets::{Loaded, train_test_split};
 
 /// The data of one problem under one seed.
 #[derive(Debug, Clone)]
@@ -17,11 +17,6 @@ pub struct Rows {
     pub test: Dataset,
     /// For choices that must see neither, where the split leaves rows over.
     pub validation: Option<Dataset>,
-}
-
-/// Loads the data of a problem.
-pub fn data_of(problem: &Problem, directories: &DataDirs) -> Result<Loaded> {
-    Ok(load(&problem.data, directories)?)
 }
 
 /// Splits and scales loaded data.

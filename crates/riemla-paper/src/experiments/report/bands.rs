@@ -6,6 +6,7 @@ use riemla::predict::Prediction;
 use super::super::rows::values;
 use super::super::{MethodName, Result};
 use super::figures::Drawn;
+use super::numbers::range;
 use riemla_workflow::plot::{Axis, BandChart, Chart, Series, Size, Style};
 use riemla_workflow::report::Section;
 
@@ -23,8 +24,7 @@ pub fn bands(drawn: &Drawn) -> Result<Vec<(String, String)>> {
 
 /// Inputs from left to right, beyond the data on both sides.
 fn inputs(drawn: &Drawn) -> Vec<f64> {
-    let all = || drawn.rows.train.inputs().iter().chain(drawn.rows.test.inputs());
-    let (low, high) = all().fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(*x), h.max(*x)));
+    let (low, high) = range(drawn.rows.train.inputs().iter().chain(drawn.rows.test.inputs()).copied());
     let margin = 0.25 * (high - low);
     let step = (high - low + 2.0 * margin) / (NODES - 1) as f64;
     (0..NODES).map(|i| low - margin + step * i as f64).collect()
@@ -38,7 +38,7 @@ fn chart(drawn: &Drawn, title: &str, method: MethodName, thetas: &[Vec<f64>]) ->
     let half = |variances: &[f64]| variances.iter().map(|v| 2.0 * v.sqrt()).collect::<Vec<_>>();
     let data: Vec<(f64, f64)> =
         drawn.rows.train.inputs().iter().copied().zip(values(&drawn.rows.train).iter().copied()).collect();
-    let (low, high) = data.iter().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(p.1), h.max(p.1)));
+    let (low, high) = range(data.iter().map(|point| point.1));
     let room = 0.75 * (high - low);
     let axes = (Axis::linear("x"), Axis::linear("y").range(low - room, high + room));
     let mut chart = BandChart::new(title, axes, x.clone(), p.mean.clone())

@@ -4,6 +4,7 @@ use riemla::predict::Prediction;
 
 use super::super::Result;
 use super::figures::Drawn;
+use super::numbers::range;
 use riemla_workflow::plot::{ConfidenceMap, Grid, PlotError};
 
 /// Nodes along a side.
@@ -54,12 +55,11 @@ pub fn points(drawn: &Drawn) -> Vec<(f64, f64, usize)> {
 
 /// The range of the training points and some more.
 pub fn window(drawn: &Drawn) -> Window {
-    let range = |axis: usize| {
-        let values = drawn.rows.train.inputs().iter().skip(axis).step_by(2);
-        let (low, high) = values.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(*v), h.max(*v)));
+    let side = |axis: usize| {
+        let (low, high) = range(drawn.rows.train.inputs().iter().skip(axis).step_by(2).copied());
         (low - OFFSET, high + OFFSET)
     };
-    (range(0), range(1))
+    (side(0), side(1))
 }
 
 /// Coordinates of the nodes.

@@ -26,7 +26,7 @@ use super::{
 use crate::datasets::DataDirs;
 use figures::Saved;
 use numbers::Numbers;
-use riemla_workflow::report::{Report, Section};
+use riemla_workflow::report::{Report, Section, Table};
 
 const TITLE: &str = "Riemannian Laplace approximations: the paper's experiments";
 
@@ -47,8 +47,7 @@ const STUDY_TITLE: &str = "The strength of the metric";
 
 /// Whether a directory has results to report.
 pub fn has_results(out: &Path) -> bool {
-    let shards = super::share::shard_files(out).is_ok_and(|files| !files.is_empty());
-    shards || ["runs.jsonl", RESULTS].iter().any(|file| out.join(file).is_file())
+    Records::is_in(out) || out.join(RESULTS).is_file()
 }
 
 /// Writes `results.csv`, `results.md` and `report.html` of a directory, `figures.md` with its drawings if
@@ -170,8 +169,22 @@ fn records_of<'a>(experiment: &Experiment, records: &'a [RunRecord]) -> impl Ite
     records.iter().filter(|record| record.key.experiment == experiment.name)
 }
 
+/// A column: its heading, and what it says of a row.
+pub(crate) type Column<R> = (&'static str, fn(&R) -> String);
+
+/// A table of rows with their names.
+pub(crate) fn table<R>(
+    corner: &str,
+    columns: &[Column<R>],
+    rows: impl IntoIterator<Item = (String, R)>,
+) -> Table {
+    let cells = |row: R| columns.iter().map(|(_, cell)| cell(&row)).collect();
+    let named = rows.into_iter().map(|(name, row)| (name, cells(row)));
+    Table::new(corner, columns.iter().map(|(heading, _)| *heading)).rows::<_, String>(named)
+}
+
 /// Each once, in order.
-fn unique<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+pub(crate) fn unique<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut unique: Vec<T> = Vec::new();
     for item in items {
         if !unique.contains(&item) {
@@ -215,7 +228,10 @@ fn about(records: &[RunRecord], numbers: &Numbers<'_>) -> Section {
 /// What has fewer draws than were asked for.
 pub fn unfinished<'a>(records: impl IntoIterator<Item = &'a RunRecord>) -> String {
     let few = records.into_iter().filter(|record| record.samples < record.requested);
-    let few = few.map(|r| format!("{} ({} of {} draws)", r.key.label(), r.samples, r.requested));
+    let few = few.map(|r| match r.not_run {
+        Some(estimate) => format!("{} (not run: {estimate})", r.key),
+        None => format!("{} ({} of {} draws)", r.key, r.samples, r.requested),
+    });
     let list = few.collect::<Vec<_>>().join("; ");
     if list.is_empty() { list } else { format!("Some draws are missing: {list}.") }
 }

@@ -2,6 +2,7 @@
 
 use super::super::paper::{PaperRow, paper_rows};
 use super::super::{MethodName, PriorName, ResultRow, Setting};
+use riemla_workflow::plot::Axis;
 
 /// A mean with its standard error, and from how much.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -138,6 +139,20 @@ pub fn distance(at: Place<'_>, ours: Number, published: Number) -> Option<f64> {
     let error = ours.error.unwrap_or(theirs * published_seeds(at.train_set).sqrt());
     let combined = error.hypot(theirs);
     (combined > 0.0).then(|| (ours.mean - published.mean) / combined)
+}
+
+/// The smallest and the largest number.
+pub fn range(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    values.into_iter().fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)))
+}
+
+/// Beyond this ratio of the largest to the smallest number an axis is logarithmic.
+const WIDE: f64 = 5.0;
+
+/// The axis of these numbers.
+pub fn axis(label: &str, values: impl IntoIterator<Item = f64>) -> Axis {
+    let (low, high) = range(values);
+    if low > 0.0 && high > WIDE * low { Axis::log(label) } else { Axis::linear(label) }
 }
 
 /// Digits after the point that a score is printed with.

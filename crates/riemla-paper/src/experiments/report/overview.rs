@@ -1,9 +1,9 @@
 //! The picture that the report opens with: published numbers and ours, per data set and method.
 
 use super::super::{Experiment, MethodName, PriorName, Setting};
-use super::numbers::{Extent, Number, Numbers, Place};
+use super::numbers::{Extent, Number, Numbers, Place, axis};
 use super::unique;
-use riemla_workflow::plot::{Axis, Dot, IntervalPlot, Marker};
+use riemla_workflow::plot::{Dot, IntervalPlot, Marker};
 use riemla_workflow::report::Section;
 
 const INTRO: &str = "\
@@ -14,8 +14,6 @@ errors to each side. Where the numbers differ by large factors the axis is logar
 
 /// Lines reach so many standard errors.
 const ERRORS: f64 = 2.0;
-/// Beyond this ratio of the largest to the smallest number the axis is logarithmic.
-const WIDE: f64 = 5.0;
 
 /// One plot per data set and prior, in the order of experiments; of the sets that the paper has, if there are any.
 pub fn section(numbers: &Numbers<'_>, experiments: &[Experiment]) -> Section {
@@ -48,11 +46,9 @@ fn places<'a>(numbers: &Numbers<'a>, experiments: &[Experiment]) -> Vec<Place<'a
 fn plot(numbers: &Numbers<'_>, at: Place<'_>) -> String {
     let rows: Vec<(MethodName, Vec<Dot>)> =
         MethodName::of_paper().map(|method| (method, dots(numbers, at, method))).collect();
-    let values = || rows.iter().flat_map(|(_, dots)| dots.iter().map(|dot| dot.value));
-    let (low, high) = values().fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
     let label = if at.score == "nll" { "test NLL" } else { "test NLPD" };
-    let axis = if low > 0.0 && high > WIDE * low { Axis::log(label) } else { Axis::linear(label) };
-    let plot = IntervalPlot::new(at.train_set, axis);
+    let values = rows.iter().flat_map(|(_, dots)| dots.iter().map(|dot| dot.value));
+    let plot = IntervalPlot::new(at.train_set, axis(label, values));
     rows.into_iter().fold(plot, |plot, (method, dots)| plot.row(method.name(), dots)).to_svg()
 }
 

@@ -46,10 +46,11 @@ pub fn is_study(experiment: &Experiment) -> bool {
     !experiment.approximations.is_empty()
 }
 
-/// Its posteriors, in the order of its file.
+/// Its posteriors that were run, in the order of its file.
 fn in_order<'a>(experiment: &Experiment, records: &'a [RunRecord]) -> Vec<&'a RunRecord> {
     let place = |record: &RunRecord| experiment.problems.iter().position(|p| p.name == record.key.problem);
-    let mut own: Vec<&RunRecord> = records_of(experiment, records).collect();
+    let mut own: Vec<&RunRecord> =
+        records_of(experiment, records).filter(|record| record.not_run.is_none()).collect();
     own.sort_by_key(|record| (place(record), record.key.seed, record.key.method));
     own
 }
@@ -69,6 +70,7 @@ fn tempered_score(record: &RunRecord, name: &str) -> Option<f64> {
 
 /// The section of a study.
 pub fn section(experiment: &Experiment, records: &[RunRecord]) -> Section {
+    let missing = missing(experiment, records);
     let records = in_order(experiment, records);
     let mut section = study(experiment, INTRO);
     let mut table = Table::new("network, rows, approximation, method", COLUMNS.map(|(name, ..)| name));
@@ -76,7 +78,7 @@ pub fn section(experiment: &Experiment, records: &[RunRecord]) -> Section {
         let name = format!("{}, {}", record.key.problem, record.key.method);
         table.row(name, COLUMNS.map(|(_, places, number)| decimals(number(record), places)));
     }
-    section.table(table).text(leads(&records)).text(missing(experiment, &records));
+    section.table(table).text(leads(&records)).text(missing);
     section
 }
 
@@ -111,24 +113,22 @@ fn leads(records: &[&RunRecord]) -> String {
     if text.is_empty() { text } else { text + "." }
 }
 
-/// What of the experiment's file was not run.
-fn missing(experiment: &Experiment, records: &[&RunRecord]) -> String {
+/// What of the experiment's file was not run, with the time it would have taken where that is known.
+fn missing(experiment: &Experiment, records: &[RunRecord]) -> String {
     let mut missing = Vec::new();
     for problem in &experiment.problems {
-        let there = |method: MethodName| {
-            records.iter().any(|r| r.key.problem == problem.name && r.key.method == method)
-        };
-        let left: Vec<&str> = experiment
-            .methods
-            .iter()
-            .map(|e| e.method)
-            .filter(|m| !there(*m))
-            .map(MethodName::name)
-            .collect();
-        match left.len() {
-            0 => {}
-            n if n == experiment.methods.len() => missing.push(problem.name.clone()),
-            _ => missing.push(format!("{} ({})", problem.name, left.join(", "))),
+        let left = experiment.methods.iter().filter_map(|entry| {
+            let same = |r: &&RunRecord| r.key.problem == problem.name && r.key.method == entry.method;
+            match records_of(experiment, records).find(same) {
+                Some(record) => Some(format!("{}: {}", entry.method, record.not_run?)),
+                None => Some(entry.method.to_string()),
+            }
+        });
+        let left: Vec<String> = left.collect();
+        if left.len() == experiment.methods.len() && !left.iter().any(|method| method.contains(':')) {
+            missing.push(problem.name.clone());
+        } else if !left.is_empty() {
+            missing.push(format!("{} ({})", problem.name, left.join(", ")));
         }
     }
     if missing.is_empty() { String::new() } else { format!("Not run: {}.", missing.join("; ")) }

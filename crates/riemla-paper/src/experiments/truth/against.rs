@@ -128,6 +128,10 @@ impl Source for Against<'_> {
         self.target.model()
     }
 
+    fn gradient_seconds(&self, key: &CellKey) -> Result<Option<f64>> {
+        self.target.gradient_seconds(key)
+    }
+
     fn made_from(&self) -> &MadeFrom {
         self.target.made_from()
     }

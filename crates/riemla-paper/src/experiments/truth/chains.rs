@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::cell::{Drawn, Wanted, keep};
 use super::super::{ExperimentError, Result};
+use super::distance::{finite, slices};
 use super::plan::ChainPlan;
 use super::target::Target;
 
@@ -63,12 +64,11 @@ fn summary(target: &dyn Target, chains: &Chains) -> Result<ChainVerdict> {
     let weights = Convergence::worst(weights);
     let losses: Vec<Vec<f64>> =
         chains.chains.iter().map(|chain| chain.transitions.iter().map(|step| step.loss).collect()).collect();
-    let loss = Convergence::of(&losses.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+    let loss = Convergence::of(&slices(&losses))?;
     let judged = match functions(target, chains)? {
         Some(functions) => Convergence::worst([functions, loss]),
         None => Convergence::worst([weights, loss]),
     };
-    let finite = super::distance::finite;
     Ok(ChainVerdict {
         r_hat: finite(judged.r_hat),
         bulk_ess: finite(judged.bulk_ess),
@@ -85,7 +85,7 @@ fn summary(target: &dyn Target, chains: &Chains) -> Result<ChainVerdict> {
 fn functions(target: &dyn Target, chains: &Chains) -> Result<Option<Convergence>> {
     let mut all: Vec<Vec<Vec<f64>>> = Vec::new();
     for chain in &chains.chains {
-        match target.functions(&super::distance::slices(&chain.draws), false)? {
+        match target.functions(&slices(&chain.draws), false)? {
             Some(functions) => all.push(functions),
             None => return Ok(None),
         }
@@ -94,7 +94,7 @@ fn functions(target: &dyn Target, chains: &Chains) -> Result<Option<Convergence>
     let one = |j: usize| {
         let series: Vec<Vec<f64>> =
             all.iter().map(|chain| chain.iter().map(|draw| draw[j]).collect()).collect();
-        Convergence::of(&series.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        Convergence::of(&slices(&series))
     };
     Ok(Some(Convergence::worst((0..count).map(one).collect::<riemla::Result<Vec<_>>>()?)))
 }

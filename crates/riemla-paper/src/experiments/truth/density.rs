@@ -146,6 +146,7 @@ impl TwiceDifferentiable for Density {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::results::mean_and_error;
     use super::*;
     use riemla::posterior::virial_ratio;
     use riemla::testing::{check_objective, check_twice_differentiable};
@@ -171,9 +172,8 @@ mod tests {
             let draws = density.exact(5, 4000);
             let each: Vec<f64> =
                 draws.iter().map(|draw| virial_ratio(&density, &density.mode(), &[draw])).collect();
-            let n = each.len() as f64;
-            let mean = each.iter().sum::<f64>() / n;
-            let error = (each.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n * (n - 1.0))).sqrt();
+            let (mean, error) = mean_and_error(&each);
+            let error = error.expect("several draws");
             assert!((mean - 1.0).abs() < 4.0 * error, "{density:?}: {mean} ± {error}");
             assert!(error < 0.1, "{density:?}: the test has power");
         }

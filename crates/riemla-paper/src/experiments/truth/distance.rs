@@ -4,6 +4,7 @@ use riemla::compare::{marginals, wasserstein_null};
 use serde::{Deserialize, Serialize};
 
 use super::super::Result;
+use super::super::results::mean_and_error;
 use super::target::Target;
 
 /// Distances of draws from the truth.
@@ -42,7 +43,7 @@ impl Truth {
         let truth = slices(&self.thetas);
         let found = marginals(draws, &truth)?;
         let mut distances = Distances {
-            weights: finite(mean(&found.wasserstein)),
+            weights: finite(mean_and_error(&found.wasserstein).0),
             weights_null: wasserstein_null(&truth, draws.len())?,
             deviation_ratio: finite(median(found.ratios())),
             ..Distances::default()
@@ -77,10 +78,6 @@ pub fn slices(rows: &[Vec<f64>]) -> Vec<&[f64]> {
 /// The number, unless JSON cannot hold it.
 pub fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

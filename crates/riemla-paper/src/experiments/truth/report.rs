@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::super::record::RunRecord;
-use super::super::report::unfinished;
+use super::super::report::{Column, table, unfinished};
 use super::super::results::mean;
 use super::super::{Experiment, MethodName, Result};
 use super::against::TruthNumbers;
@@ -48,6 +48,11 @@ impl Line<'_> {
     /// The mean over seeds of what all records have.
     fn of_record(&self, of: impl Fn(&RunRecord) -> Option<f64>) -> Option<f64> {
         mean(self.records.iter().filter_map(|record| of(record)))
+    }
+
+    /// Those of seeds that ran chains.
+    fn chains(&self) -> impl Iterator<Item = ChainVerdict> {
+        self.numbers().filter_map(|numbers| numbers.chains)
     }
 
     fn of_chains(&self, of: impl Fn(&ChainVerdict) -> Option<f64>) -> Option<f64> {
@@ -113,7 +118,7 @@ pub fn sections(out: &Path, experiment: &Experiment, records: &[RunRecord]) -> R
     }
     let mut numbers = Section::new("All numbers", DISTANCES);
     for target in &targets {
-        numbers.table(table(lines, target));
+        numbers.table(numbers_of(lines, target));
     }
     let mut chains = Section::new("The chains", CHAINS);
     chains.table(chain_table(lines));
@@ -187,69 +192,47 @@ fn with_null(value: Option<f64>, null: Option<f64>) -> String {
     }
 }
 
-fn table(lines: &[Line<'_>], target: &str) -> Table {
-    let row = |line: &&Line<'_>| {
-        let cells = vec![
-            with_null(line.number(|t| t.distances.weights), line.number(|t| t.distances.weights_null)),
-            with_null(line.number(|t| t.distances.functions), line.number(|t| t.distances.functions_null)),
-            decimals(line.number(|t| t.distances.deviation_ratio), 2),
-            decimals(line.of_record(|record| record.draws.virial_ratio), 2),
-            decimals(line.number(|t| t.loss_rise), 2),
-            decimals(line.number(|t| t.nll), 3),
+fn numbers_of(lines: &[Line<'_>], target: &str) -> Table {
+    let columns: [Column<&Line<'_>>; 9] = [
+        ("W1", |line| {
+            with_null(line.number(|t| t.distances.weights), line.number(|t| t.distances.weights_null))
+        }),
+        ("W1 of predictions", |line| {
+            with_null(line.number(|t| t.distances.functions), line.number(|t| t.distances.functions_null))
+        }),
+        ("sd ratio", |line| decimals(line.number(|t| t.distances.deviation_ratio), 2)),
+        ("virial ratio", |line| decimals(line.of_record(|record| record.draws.virial_ratio), 2)),
+        ("loss rise", |line| decimals(line.number(|t| t.loss_rise), 2)),
+        ("NLL", |line| decimals(line.number(|t| t.nll), 3)),
+        ("strength", |line| {
             decimals(line.of_record(|record| record.draws.strength), 3)
-                + if line.rule_met() == Some(false) { " (not met)" } else { "" },
-            decimals(line.number(|t| t.gradients_per_draw), 0),
-            decimals(line.number(|t| t.gradients_per_effective_draw), 0),
-        ];
-        (line.entry.to_string(), cells)
-    };
-    let here: Vec<&Line<'_>> = lines.iter().filter(|line| line.target == target).collect();
-    let columns = [
-        "W1",
-        "W1 of predictions",
-        "sd ratio",
-        "virial ratio",
-        "loss rise",
-        "NLL",
-        "strength",
-        "gradients per draw",
-        "per independent draw",
+                + if line.rule_met() == Some(false) { " (not met)" } else { "" }
+        }),
+        ("gradients per draw", |line| decimals(line.number(|t| t.gradients_per_draw), 0)),
+        ("per independent draw", |line| decimals(line.number(|t| t.gradients_per_effective_draw), 0)),
     ];
+    let here: Vec<&Line<'_>> = lines.iter().filter(|line| line.target == target).collect();
     let dim = here.first().and_then(|line| line.numbers().next()).map_or(0, |numbers| numbers.dim);
     let truth = match here.first() {
         Some(line) if line.is_exact() => "exact draws".to_string(),
         line => format!("{} draws of NUTS", line.map_or(0, |line| line.count(|record| record.samples))),
     };
-    Table::new("method", columns)
-        .rows(here.iter().map(row))
+    table("method", &columns, here.iter().map(|line| (line.entry.to_string(), *line)))
         .caption(format!("{}: {dim} weights; the truth is {truth}.", marked(lines, target)))
 }
 
 fn chain_table(lines: &[Line<'_>]) -> Table {
-    let row = |line: &Line<'_>| {
-        let converged =
-            line.numbers().filter_map(|t| t.chains).map(|chains| chains.converged).reduce(|a, b| a && b)?;
-        let cells = vec![
-            decimals(line.of_chains(|chains| chains.r_hat), 3),
-            decimals(line.of_chains(|chains| chains.bulk_ess), 0),
-            decimals(line.of_chains(|chains| chains.tail_ess), 0),
-            decimals(line.of_chains(|chains| chains.weights_r_hat), 3),
-            decimals(line.of_chains(|chains| Some(chains.divergences as f64)), 0),
-            decimals(line.number(|t| t.gradients_per_draw), 0),
-            if converged { "yes".into() } else { "no".into() },
-        ];
-        Some((line.target.to_string(), cells))
-    };
-    let columns = [
-        "R-hat",
-        "bulk ESS",
-        "tail ESS",
-        "R-hat of weights",
-        "divergences",
-        "gradients per draw",
-        "converged",
+    let columns: [Column<&Line<'_>>; 7] = [
+        ("R-hat", |line| decimals(line.of_chains(|chains| chains.r_hat), 3)),
+        ("bulk ESS", |line| decimals(line.of_chains(|chains| chains.bulk_ess), 0)),
+        ("tail ESS", |line| decimals(line.of_chains(|chains| chains.tail_ess), 0)),
+        ("R-hat of weights", |line| decimals(line.of_chains(|chains| chains.weights_r_hat), 3)),
+        ("divergences", |line| decimals(line.of_chains(|chains| Some(chains.divergences as f64)), 0)),
+        ("gradients per draw", |line| decimals(line.number(|t| t.gradients_per_draw), 0)),
+        ("converged", |line| if line.chains().all(|chains| chains.converged) { "yes" } else { "no" }.into()),
     ];
-    Table::new("target", columns).rows(lines.iter().filter_map(row))
+    let of_chains = lines.iter().filter(|line| line.chains().next().is_some());
+    table("target", &columns, of_chains.map(|line| (line.target.to_string(), line)))
 }
 
 const HEADER: &str = "target,method,weights,draws,failed,strength,rule_met,w1,w1_null,sd_ratio,function_w1,\

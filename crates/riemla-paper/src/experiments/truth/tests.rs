@@ -8,7 +8,7 @@ use super::super::fit;
 use super::super::fitted::{Fitted, Ready};
 use super::super::layout::set_directory;
 use super::super::record::{CellKey, Records};
-use super::super::rows::{data_of, rows};
+use super::super::rows::rows;
 use super::super::{Entry, Experiment, PriorName, Request, Setting, builtin, run, write_report};
 use super::chains;
 use super::density::Density;
@@ -16,7 +16,7 @@ use super::distance::{Distances, Truth};
 use super::plan::ChainPlan;
 use super::plane::Plane;
 use super::target::Target;
-use crate::datasets::DataDirs;
+use crate::datasets::{DataDirs, load};
 use riemla_workflow::watch::{Session, Silent};
 
 static STOP: AtomicBool = AtomicBool::new(true);
@@ -105,7 +105,7 @@ fn chains_converge_on_a_logistic_regression_and_say_when_they_are_too_short() {
     let out = tempfile::tempdir().expect("a directory");
     let experiment = builtin("truth").expect("built in");
     let problem = &experiment.problems[0];
-    let rows = rows(problem, &data_of(problem, &DataDirs::new(None)).expect("data"), 3).expect("rows");
+    let rows = rows(problem, &load(&problem.data, &DataDirs::new(None)).expect("data"), 3).expect("rows");
     let fit = fit::fit(out.path(), problem, &rows, 3, PriorName::Given, Session::silent()).expect("a fit");
     let ready = Ready { experiment: &experiment, problem, strange: Vec::new() };
     let target = Fitted::new(&ready, &rows, &fit, PriorName::Given).expect("an approximation");

@@ -3,14 +3,13 @@
 use riemla::posterior::MetricChoice;
 
 use super::super::super::{MethodName, PriorName, ResultRow, Setting};
+use super::super::numbers::axis;
 use super::super::unique;
 use super::lines::{Line, find, settings};
 use riemla_workflow::plot::{Axis, Chart, Color, Marker, Reference, Series, Style};
 
 const MARKERS: [Marker; 5] =
     [Marker::Circle, Marker::Square, Marker::Triangle, Marker::Diamond, Marker::Cross];
-/// Beyond this ratio of the largest to the smallest number an axis is logarithmic.
-const WIDE: f64 = 5.0;
 
 /// Two charts per problem and prior.
 pub fn charts(lines: &[Line<'_>]) -> Vec<(String, String)> {
@@ -26,10 +25,7 @@ pub fn charts(lines: &[Line<'_>]) -> Vec<(String, String)> {
 
 fn scores(title: &str, lines: &[Line<'_>]) -> String {
     let straight = lines.iter().map(|line| line.row).filter(|row| !row.method.is_riemannian());
-    let all = lines.iter().map(|line| line.row.mean);
-    let (low, high) = all.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-    let wide = low > 0.0 && high > WIDE * low;
-    let axis = if wide { Axis::log("test NLL") } else { Axis::linear("test NLL") };
+    let axis = axis("test NLL", lines.iter().map(|line| line.row.mean));
     let mut chart = Chart::new(title, Axis::log("strength a"), axis);
     for row in straight {
         chart = chart.reference(Reference::horizontal(row.mean, row.method.name()));

@@ -1,6 +1,7 @@
 //! Which rule wins where, from the numbers alone.
 
 use super::super::super::Setting;
+use super::super::Column;
 use super::super::numbers::{self, Number, shown};
 use super::lines::{Line, Place, find, places, settings};
 use crate::experiments::results::{mean, mean_and_error};
@@ -73,29 +74,19 @@ fn lowest(lines: &[Line<'_>], place: Place<'_>, among: impl Fn(Setting) -> bool)
 
 /// The verdicts as a table.
 pub fn table(verdicts: &[Verdict], places: usize) -> Table {
-    let row = |v: &Verdict| {
-        let rule = v.setting.given_strength().is_none();
-        let cells = vec![
-            if rule { v.wins.to_string() } else { "–".into() },
-            shown("nll", Number { mean: v.excess.0, error: v.excess.1 }),
-            format!("{:.3}", v.worst),
-            format!("{:.2}", v.virial),
-            format!("{:.0}", v.gradients),
-            decimals(v.search, 1),
-            if v.converged.1 == 0 { "–".into() } else { format!("{} of {}", v.converged.0, v.converged.1) },
-        ];
-        (v.setting.name(), cells)
-    };
-    let columns = [
-        "wins",
-        "NLL above the lowest",
-        "worst case",
-        "mean |ln virial ratio|",
-        "gradients per draw",
-        "search, in draws",
-        "converged",
+    let columns: [Column<&Verdict>; 7] = [
+        ("wins", |v| if v.setting.given_strength().is_none() { v.wins.to_string() } else { "–".into() }),
+        ("NLL above the lowest", |v| shown("nll", Number { mean: v.excess.0, error: v.excess.1 })),
+        ("worst case", |v| format!("{:.3}", v.worst)),
+        ("mean |ln virial ratio|", |v| format!("{:.2}", v.virial)),
+        ("gradients per draw", |v| format!("{:.0}", v.gradients)),
+        ("search, in draws", |v| decimals(v.search, 1)),
+        ("converged", |v| match v.converged {
+            (_, 0) => "–".into(),
+            (met, all) => format!("{met} of {all}"),
+        }),
     ];
-    Table::new("setting", columns).rows(verdicts.iter().map(row)).caption(format!(
+    super::super::table("setting", &columns, verdicts.iter().map(|v| (v.setting.name(), v))).caption(format!(
         "Over {places} posteriors (problem, prior, method) that have all settings. Wins: lowest test NLL \
          among the rules. NLL above the lowest: of all settings, fixed strengths included. Gradients: \
          geometric mean. Converged: searches that met their condition."
@@ -144,20 +135,16 @@ pub fn winners(lines: &[Line<'_>]) -> Table {
 /// All that the rules did.
 pub fn details(lines: &[Line<'_>]) -> Table {
     let (_, others) = settings(lines);
-    let row = |line: &Line<'_>| {
-        let draws = &line.row.draws;
-        let cells = vec![
-            decimals(draws.strength, 4),
-            shown("nll", line.row.into()),
-            decimals(draws.virial_ratio, 2),
-            decimals(draws.gradients_per_sample, 0),
-            decimals(line.search, 1),
-        ];
-        (format!("{}, {}", numbers::Place::posterior(line.row), line.row.setting), cells)
-    };
+    let columns: [Column<&Line<'_>>; 5] = [
+        ("strength", |line| decimals(line.row.draws.strength, 4)),
+        ("NLL", |line| shown("nll", line.row.into())),
+        ("virial ratio", |line| decimals(line.row.draws.virial_ratio, 2)),
+        ("gradients per draw", |line| decimals(line.row.draws.gradients_per_sample, 0)),
+        ("search, in draws", |line| decimals(line.search, 1)),
+    ];
+    let name = |line: &Line<'_>| format!("{}, {}", numbers::Place::posterior(line.row), line.row.setting);
     let rules = lines.iter().filter(|line| others.contains(&line.row.setting));
-    let columns = ["strength", "NLL", "virial ratio", "gradients per draw", "search, in draws"];
-    Table::new("posterior and rule", columns).rows(rules.map(row)).caption(
+    super::super::table("posterior and rule", &columns, rules.map(|line| (name(line), line))).caption(
         "Means over seeds. The cost of the search is in draws: its gradients divided by those of a draw at \
          the strength it found.",
     )
