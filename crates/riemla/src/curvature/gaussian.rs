@@ -33,6 +33,16 @@ impl Gaussian {
         Ok(Self { theta, subset, precision })
     }
 
+    /// The same without the first weights, none of which is uncertain.
+    pub(crate) fn after(&self, first: usize) -> Result<Self> {
+        let subset = self.subset.after(first).filter(|_| first <= self.theta.len());
+        let Some(subset) = subset else {
+            let requirement = "none that is uncertain, and not more than there are";
+            return Err(Error::range("first weights that are left out", first, requirement));
+        };
+        Self::on_subset(self.theta[first..].to_vec(), subset, self.precision.clone())
+    }
+
     /// The centre θ*.
     pub fn theta(&self) -> &[f64] {
         &self.theta
@@ -64,7 +74,7 @@ impl Gaussian {
     }
 
     /// All weights for uncertain ones `s`.
-    pub(crate) fn embed(&self, s: &[f64]) -> Vec<f64> {
+    pub fn embed(&self, s: &[f64]) -> Vec<f64> {
         let mut full = self.theta.clone();
         self.subset.indices().zip(s).for_each(|(k, v)| full[k] = *v);
         full

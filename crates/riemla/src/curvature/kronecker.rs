@@ -24,14 +24,14 @@ use rayon::prelude::*;
 
 use super::Curvature;
 use super::gram::GramSum;
-use super::outer::OuterProduct;
+use super::outer::{OuterProduct, Outputs};
 use super::structure::{BlockShape, KroneckerBlock, KroneckerPrecision};
 use super::subset::SubsetRanges;
 use crate::Result;
 use crate::linalg::Matrix;
 use crate::linalg::factor::SymmetricEigen;
 use crate::linalg::vector::scale;
-use crate::nn::{At, Layer, Network, Parameter, Patch, Positions};
+use crate::nn::{At, Layer, Network, Parameter, Patch, Positions, Trace};
 use crate::objective::{Block, NetworkLoss};
 
 /// A block of a subset: weights of one layer.
@@ -126,6 +126,14 @@ pub struct KroneckerCurvature {
     blocks: Vec<KroneckerBlock>,
 }
 
+/// What a reverse pass leaves at a layer.
+struct Visit<'a> {
+    layer: usize,
+    at: At<'a>,
+    /// Adjoint of the layer's output.
+    y_adjoint: Vec<f64>,
+}
+
 /// Sums of one layer.
 struct Sums {
     block: LayerBlock,
@@ -136,6 +144,21 @@ struct Sums {
 impl Sums {
     fn new(block: LayerBlock) -> Self {
         Self { block, a: GramSum::new(block.shape.inputs()), b: GramSum::new(block.shape.outputs) }
+    }
+
+    /// Adds one block of samples.
+    fn add_block(&mut self, network: &Network, block: &Block, columns: &[Vec<Visit<'_>>]) {
+        let (mut patch, mut rows) = (Vec::new(), Vec::new());
+        let index = self.block.layer;
+        let Some(layer) = network.layer(index) else { return };
+        for (j, visits) in columns.iter().enumerate() {
+            for visit in visits.iter().filter(|visit| visit.layer == index) {
+                if j == 0 {
+                    self.add_inputs(layer, visit.at, block, &mut patch);
+                }
+                self.add_adjoints(layer, visit.at, &visit.y_adjoint, &mut rows);
+            }
+        }
     }
 
     /// Adds the extended inputs of one block of samples.
@@ -203,18 +226,26 @@ impl KroneckerCurvature {
         let network = loss.network();
         let mut sums: Vec<Sums> = block_shapes(network, subset).into_iter().map(Sums::new).collect();
         let lowest = sums.first().map_or(0, |s| s.block.layer);
-        let (mut patch, mut rows) = (Vec::new(), Vec::new());
-        outer.for_each_seed(loss, theta, |j, block, values, adjoint| {
-            network.visit_adjoints(theta, &block.x, values, adjoint, lowest, |l, at, y_adjoint| {
-                let Some(layer) = network.layer(l) else { return };
-                for sums in sums.iter_mut().filter(|s| s.block.layer == l) {
-                    if j == 0 {
-                        sums.add_inputs(layer, at, block, &mut patch);
-                    }
-                    sums.add_adjoints(layer, at, y_adjoint, &mut rows);
-                }
-            });
-        });
+        let layers: Vec<usize> = sums.iter().map(|s| s.block.layer).collect();
+        for block in loss.blocks() {
+            let mut values = Trace::new(network, block.n);
+            network.forward(theta, &block.x, &mut values);
+            // All columns at the same time, then all sums: each adds in the order of the columns.
+            let columns: Vec<Vec<Visit<'_>>> = (0..outer.columns(loss))
+                .into_par_iter()
+                .map(|j| {
+                    let mut adjoint = outer.seed(loss, Outputs { f: values.output(), block }, j);
+                    let mut visits = Vec::new();
+                    network.visit_adjoints(theta, &block.x, &values, &mut adjoint, lowest, |l, at, u| {
+                        if layers.contains(&l) {
+                            visits.push(Visit { layer: l, at, y_adjoint: u.to_vec() });
+                        }
+                    });
+                    visits
+                })
+                .collect();
+            sums.par_iter_mut().with_max_len(1).for_each(|sums| sums.add_block(network, block, &columns));
+        }
         let (total, factor) = (loss.total_weight(), loss.scale());
         let blocks: Result<Vec<_>> = sums.into_par_iter().map(|s| s.finish(total, factor)).collect();
         Ok(Self { blocks: blocks? })

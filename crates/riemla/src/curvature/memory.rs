@@ -55,6 +55,8 @@ fn kronecker(network: &Network, subset: &SubsetRanges) -> Result<usize> {
         squares = squares.saturating_add(a * a + b * b);
         panels += PANEL_ROWS * (a + b);
     }
-    let sums = squares + panels;
+    // The adjoints of a block of samples, for all columns of the factor.
+    let adjoints = network.outputs() * network.trace_len() * crate::objective::block_samples(network);
+    let sums = squares + panels + adjoints;
     Ok(sums.saturating_add(squares).max(squares.saturating_mul(3)).saturating_add(2 * subset.len()))
 }

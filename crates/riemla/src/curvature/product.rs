@@ -8,7 +8,7 @@ use super::subset::SubsetRanges;
 use crate::Result;
 use crate::linalg::vector::{axpy, scale};
 use crate::nn::{Adjoint, Trace};
-use crate::objective::{NetworkLoss, Objective as _};
+use crate::objective::{NetworkLoss, Objective as _, Pool};
 
 /// Numbers that kept activations may take in all (256 MB); beyond, products run forward again.
 const KEPT_NUMBERS: usize = 32 * 1024 * 1024;
@@ -24,6 +24,17 @@ pub struct CurvatureProduct<'a> {
     outer: OuterProduct,
     /// Activations of every block, or none if they would take too much room.
     kept: Vec<Trace>,
+    /// Buffers of passes: fresh ones would be as much work for the system as a quarter of the passes.
+    passes: Pool<Pass>,
+}
+
+/// Buffers for the passes over one block after another, of one thread.
+struct Pass {
+    /// Of blocks whose activations are not kept.
+    values: Option<Trace>,
+    tangents: Trace,
+    adjoint: Adjoint,
+    scratch: Vec<f64>,
 }
 
 impl<'a> CurvatureProduct<'a> {
@@ -37,7 +48,7 @@ impl<'a> CurvatureProduct<'a> {
     ) -> Result<Self> {
         crate::error::check_len("weights", loss.dim(), theta.len())?;
         let outer = OuterProduct::of(curvature, "low-rank")?;
-        let mut product = Self { loss, theta, subset, outer, kept: Vec::new() };
+        let mut product = Self { loss, theta, subset, outer, kept: Vec::new(), passes: Pool::default() };
         if loss.samples() * loss.network().trace_len() <= KEPT_NUMBERS {
             product.kept = (0..loss.blocks().len()).into_par_iter().map(|b| product.forward(b)).collect();
         }
@@ -49,6 +60,17 @@ impl<'a> CurvatureProduct<'a> {
         let mut values = Trace::of_values(self.loss.network(), block.n);
         self.loss.network().forward(self.theta, &block.x, &mut values);
         values
+    }
+
+    fn pass(&self) -> Pass {
+        let network = self.loss.network();
+        let largest = self.loss.blocks().iter().map(|block| block.n).max().unwrap_or(0);
+        Pass {
+            values: self.kept.is_empty().then(|| Trace::of_values(network, largest)),
+            tangents: Trace::new(network, largest),
+            adjoint: Adjoint::new(network, largest),
+            scratch: vec![0.0; (network.outputs() + 1) * largest],
+        }
     }
 
     /// Number of chosen weights.
@@ -87,7 +109,8 @@ impl<'a> CurvatureProduct<'a> {
     fn part(&self, g: usize, v: &[f64]) -> Vec<f64> {
         let (blocks, groups) = (self.loss.blocks().len(), self.groups());
         let mut sum = vec![0.0; self.theta.len()];
-        (g * blocks / groups..(g + 1) * blocks / groups).for_each(|b| self.add_block(b, v, &mut sum));
+        let own = g * blocks / groups..(g + 1) * blocks / groups;
+        self.passes.with(|| self.pass(), |pass| own.for_each(|b| self.add_block(b, v, pass, &mut sum)));
         sum
     }
 
@@ -102,24 +125,24 @@ impl<'a> CurvatureProduct<'a> {
         scale(self.loss.scale(), out);
     }
 
-    fn add_block(&self, b: usize, v: &[f64], sum: &mut [f64]) {
+    fn add_block(&self, b: usize, v: &[f64], pass: &mut Pass, sum: &mut [f64]) {
         let (network, block) = (self.loss.network(), &self.loss.blocks()[b]);
-        let fresh;
-        let values = match self.kept.get(b) {
-            Some(values) => values,
-            None => {
-                fresh = self.forward(b);
-                &fresh
+        let Pass { values: fresh, tangents, adjoint, scratch } = pass;
+        let values = match (self.kept.get(b), fresh) {
+            (Some(kept), _) => kept,
+            (None, fresh) => {
+                let fresh = fresh.get_or_insert_with(|| Trace::of_values(network, block.n));
+                fresh.resize(block.n);
+                network.forward(self.theta, &block.x, fresh);
+                fresh
             }
         };
-        let mut tangents = Trace::new(network, block.n);
-        network.tangent(self.theta, v, &block.x, values, &mut tangents);
-        let mut adjoint = Adjoint::new(network, block.n);
-        let mut scratch = vec![0.0; (network.outputs() + 1) * block.n];
+        tangents.resize(block.n);
+        network.tangent(self.theta, v, &block.x, values, tangents);
         let at = Outputs { f: values.output(), block };
         let seed = adjoint.seed(network, block.n);
-        self.outer.product(self.loss, at, tangents.output(), seed, &mut scratch);
-        network.backward(self.theta, &block.x, values, &mut adjoint, sum);
+        self.outer.product(self.loss, at, tangents.output(), seed, scratch);
+        network.backward(self.theta, &block.x, values, adjoint, sum);
     }
 }
 

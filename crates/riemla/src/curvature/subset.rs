@@ -51,6 +51,13 @@ impl SubsetRanges {
         Self(std::iter::once(0..dim).collect())
     }
 
+    /// The same weights counted from `first` on; none if one of them comes before it.
+    pub(super) fn after(&self, first: usize) -> Option<Self> {
+        let shifted =
+            |range: &Range<usize>| Some(range.start.checked_sub(first)?..range.end.checked_sub(first)?);
+        self.0.iter().map(shifted).collect::<Option<_>>().map(Self)
+    }
+
     /// The ranges.
     pub fn as_slice(&self) -> &[Range<usize>] {
         &self.0

@@ -24,6 +24,9 @@ pub struct Krylov {
     pub block: usize,
     /// Largest residual ‖Au − λu‖ of a pair, relative to the largest eigenvalue.
     pub tolerance: f64,
+    /// A residual that is small enough, too, relative to the pair's own eigenvalue λ: that is then right to this
+    /// share at least, and mostly to its square.
+    pub own: f64,
     /// Restarts after which the pairs are returned as they are.
     pub max_restarts: usize,
 }
@@ -55,7 +58,7 @@ const PANEL: usize = 8192;
 impl Krylov {
     /// `rank` pairs from a block of `block` vectors, with a tolerance that suits a precision.
     pub fn new(rank: usize, block: usize) -> Self {
-        Self { rank, block, tolerance: 1e-7, max_restarts: 30 }
+        Self { rank, block, tolerance: 1e-7, own: 0.0, max_restarts: 30 }
     }
 
     /// Products between restarts, for a matrix of the given size.
@@ -79,17 +82,25 @@ impl Krylov {
         let mut space = Subspace::new(dim, self.vectors(dim), self.block);
         let mut products = 0;
         for restart in 0.. {
-            while space.expanded < steps && !space.complete {
+            loop {
                 products += space.expand(steps, &mut product)?;
+                let swept = space.complete || space.expanded >= steps;
+                // A space that holds everything in the end is not left early.
+                if !swept && (steps == dim || space.expanded < self.rank + self.block) {
+                    continue;
+                }
+                let ritz = space.ritz()?;
+                let wanted = self.rank.min(space.expanded);
+                let (residual, enough) = space.residual(&ritz, wanted, self);
+                let converged = space.complete || enough;
+                if converged || (swept && restart == self.max_restarts) {
+                    return Ok(space.finish(ritz, wanted, (residual, converged, products)));
+                }
+                if swept {
+                    space.restart(&ritz, wanted + (steps - wanted) / 2);
+                    break;
+                }
             }
-            let ritz = space.ritz()?;
-            let wanted = self.rank.min(space.expanded);
-            let residual = space.residual(&ritz, wanted);
-            let converged = space.complete || residual <= self.tolerance;
-            if converged || restart == self.max_restarts {
-                return Ok(space.finish(ritz, wanted, (residual, converged, products)));
-            }
-            space.restart(&ritz, wanted + (steps - wanted) / 2);
         }
         unreachable!("the last restart returns")
     }
@@ -244,14 +255,18 @@ impl Subspace {
         SymmetricEigen::new("the projected curvature", &lower)
     }
 
-    /// Largest relative residual of the `wanted` largest Ritz pairs.
-    fn residual(&self, ritz: &SymmetricEigen, wanted: usize) -> f64 {
+    /// Largest residual of the `wanted` largest Ritz pairs, relative to the largest eigenvalue, and whether all are
+    /// small enough.
+    fn residual(&self, ritz: &SymmetricEigen, wanted: usize, krylov: &Krylov) -> (f64, bool) {
         let largest = ritz.values.last().copied().unwrap_or(0.0);
         if self.complete || largest <= 0.0 {
-            return 0.0;
+            return (0.0, true);
         }
         let outside = self.outside(ritz, wanted);
-        (0..wanted).map(|i| norm(outside.column(i))).fold(0.0, f64::max) / largest
+        let pairs = || (0..wanted).map(|i| norm(outside.column(i))).zip(ritz.values.iter().rev());
+        let small =
+            |(residual, value): (f64, &f64)| residual <= (krylov.tolerance * largest).max(krylov.own * value);
+        (pairs().map(|(residual, _)| residual).fold(0.0, f64::max) / largest, pairs().all(small))
     }
 
     /// Components of A·(the largest Ritz vectors) on the basis vectors not yet multiplied.

@@ -57,8 +57,7 @@ impl Network {
         if spec.input.is_empty() {
             return Err(Error::range("input size", spec.input, "at least 1"));
         }
-        let Graph { nodes, parameters, .. } = Graph::new(&spec.layers, spec.input, arithmetic)?;
-        let network = Self { spec: spec.clone(), arithmetic, nodes, parameters };
+        let network = Self::part(spec.clone(), arithmetic)?;
         if network.dim() == 0 {
             return Err(Error::range("number of parameters", 0, "at least 1: add a linear or conv2d layer"));
         }
@@ -70,6 +69,30 @@ impl Network {
             ));
         }
         Ok(network)
+    }
+
+    /// A network that may have no parameters, and an image as its output.
+    fn part(spec: NetworkSpec, arithmetic: Arithmetic) -> Result<Self> {
+        let Graph { nodes, parameters, .. } = Graph::new(&spec.layers, spec.input, arithmetic)?;
+        Ok(Self { spec, arithmetic, nodes, parameters })
+    }
+
+    /// The network in two: the layers before the one that has parameter `first`, and the others. None if those before
+    /// it have no parameters. A sum of branches is not cut.
+    pub(crate) fn split(&self, first: usize) -> Result<Option<(Self, Self)>> {
+        let NetworkSpec { input, layers } = &self.spec;
+        for cut in (1..layers.len()).rev() {
+            let head =
+                Self::part(NetworkSpec { input: *input, layers: layers[..cut].to_vec() }, self.arithmetic)?;
+            let Some(node) = head.nodes.last().filter(|_| head.dim() <= first) else { continue };
+            if head.dim() == 0 {
+                break;
+            }
+            let tail = NetworkSpec { input: node.output, layers: layers[cut..].to_vec() };
+            let tail = Self::part(tail, self.arithmetic)?;
+            return Ok(Some((head, tail)));
+        }
+        Ok(None)
     }
 
     /// The description this network was built from.

@@ -12,6 +12,7 @@ mod pool;
 mod prior;
 mod probe;
 mod restricted;
+mod tail;
 
 pub(crate) use blocks::Block;
 pub(crate) use blocks::block_samples;

@@ -25,6 +25,8 @@ pub struct NetworkLoss {
     data: Arc<Dataset>,
     blocks: Arc<[Block]>,
     scale: f64,
+    /// Whether the sum runs over all data, in their order.
+    all_rows: bool,
     chunks: Chunks,
     pool: Pool<Workspace>,
 }
@@ -42,7 +44,7 @@ impl NetworkLoss {
         crate::error::check_len("prior's number of weights", network.dim(), prior.dim())?;
         let rows: Vec<usize> = (0..data.len()).collect();
         let blocks = blocks::pack_blocks(&network, &data, &rows).into();
-        Ok(Self::of_blocks(network, likelihood, prior, data, blocks, 1.0))
+        Ok(Self { all_rows: true, ..Self::of_blocks(network, likelihood, prior, data, blocks, 1.0) })
     }
 
     /// The loss on the given rows, its likelihood scaled by N/B.
@@ -84,14 +86,16 @@ impl NetworkLoss {
         }
         crate::error::check_len("prior's number of weights", self.network.dim(), prior.dim())?;
         let (network, data, blocks) = (self.network.clone(), self.data.clone(), self.blocks.clone());
-        Ok(Self::of_blocks(network, likelihood, prior, data, blocks, self.scale))
+        let all_rows = self.all_rows;
+        Ok(Self { all_rows, ..Self::of_blocks(network, likelihood, prior, data, blocks, self.scale) })
     }
 
     /// The same loss with the products of its network in the given precision.
     pub fn multiplying_in(&self, arithmetic: Arithmetic) -> Result<Self> {
         let network = Arc::new(Network::multiplying_in(self.network.spec(), arithmetic)?);
         let (prior, data, blocks) = (self.prior.clone(), self.data.clone(), self.blocks.clone());
-        Ok(Self::of_blocks(network, self.likelihood, prior, data, blocks, self.scale))
+        let all_rows = self.all_rows;
+        Ok(Self { all_rows, ..Self::of_blocks(network, self.likelihood, prior, data, blocks, self.scale) })
     }
 
     fn of_blocks(
@@ -105,7 +109,8 @@ impl NetworkLoss {
         let samples: usize = blocks.iter().map(|block| block.n).sum();
         let chunks = Chunks::new(blocks.len(), samples.saturating_mul(network.work()), network.dim());
         let rule = likelihood.rule();
-        Self { network, likelihood, rule, prior, data, blocks, scale, chunks, pool: Pool::default() }
+        let pool = Pool::default();
+        Self { network, likelihood, rule, prior, data, blocks, scale, all_rows: false, chunks, pool }
     }
 
     /// The network.
@@ -141,6 +146,11 @@ impl NetworkLoss {
     /// Factor on the likelihood: N/B for a batch, 1 for all data and where the rows of a batch have weights.
     pub fn scale(&self) -> f64 {
         self.scale
+    }
+
+    /// Whether the sum runs over all data, in their order.
+    pub(super) fn has_all_rows(&self) -> bool {
+        self.all_rows
     }
 
     /// Number of samples the sum runs over.

@@ -21,6 +21,8 @@ pub enum PriorPrecision {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prior {
     groups: Vec<(Range<usize>, f64)>,
+    /// The value of weights that are held fixed and no longer among these.
+    fixed: f64,
 }
 
 impl Prior {
@@ -47,8 +49,23 @@ impl Prior {
     fn from_groups(groups: Vec<(Range<usize>, f64)>) -> Result<Self> {
         match groups.iter().find(|(_, p)| !p.is_finite() || *p < 0.0) {
             Some((_, p)) => Err(Error::range("prior_precision", p, "finite and at least 0")),
-            None => Ok(Self { groups }),
+            None => Ok(Self { groups, fixed: 0.0 }),
         }
+    }
+
+    /// The prior of the weights after those of `fixed`, which stay as they are: its values contain theirs.
+    pub(super) fn after(&self, fixed: &[f64]) -> Self {
+        let first = fixed.len();
+        let part = |(range, p): &(Range<usize>, f64)| {
+            (range.start.saturating_sub(first)..range.end.saturating_sub(first), *p)
+        };
+        let groups = self.groups.iter().map(part).filter(|(range, _)| !range.is_empty()).collect();
+        let before = |(range, p): &(Range<usize>, f64)| {
+            let of_group = &fixed[range.start.min(first)..range.end.min(first)];
+            p * crate::linalg::vector::dot(of_group, of_group)
+        };
+        let square: f64 = self.groups.iter().map(before).sum();
+        Self { groups, fixed: self.fixed + 0.5 * square }
     }
 
     /// Number of weights.
@@ -82,7 +99,7 @@ impl Prior {
 
     /// ½ Σ δ θ².
     pub fn value(&self, theta: &[f64]) -> f64 {
-        0.5 * self.quadratic(theta)
+        0.5 * self.quadratic(theta) + self.fixed
     }
 
     /// Σ δ v².

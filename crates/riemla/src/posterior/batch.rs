@@ -217,9 +217,10 @@ impl Posterior {
         if let Some(found) = self.leverages.get() {
             return Ok(found);
         }
-        let tangent = |i| self.gaussian.draw_tangent(&mut stream(0, Purpose::Leverage, i));
+        let gaussian = self.moving.gaussian();
+        let tangent = |i| gaussian.draw_tangent(&mut stream(0, Purpose::Leverage, i));
         let tangents: Vec<Vec<f64>> = (0..TANGENTS).into_par_iter().map(tangent).collect();
-        let of_rows = self.model.row_curvatures(self.gaussian.theta(), &tangents)?;
+        let of_rows = self.moving.model().row_curvatures(gaussian.theta(), &tangents)?;
         crate::error::check_finite("leverages of the rows", &of_rows)?;
         Ok(self.leverages.get_or_init(|| Leverages::new(of_rows, self.model.labels())))
     }
@@ -249,7 +250,7 @@ impl Posterior {
                 (rows, weights)
             }
         };
-        self.model.on_rows(&rows, &weights).map(Some)
+        self.moving.model().on_rows(&rows, &weights).map(Some)
     }
 
     /// Finds what the batches of all draws share, with all cores, before the draws are shared out.

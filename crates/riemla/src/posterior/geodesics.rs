@@ -4,11 +4,11 @@ use super::{Draw, GeodesicSummary, MetricChoice, Model, Posterior, Unfinished};
 use crate::geometry::{
     Counters, Geodesic, Integrator, LossGeometry, Status, exponential_map, geodesic_of_metric,
 };
-use crate::objective::{Objective, Restricted, check_failure};
+use crate::objective::{Objective, check_failure};
 use crate::random::{Purpose, attempt_stream};
 use crate::{Control, Error, Result};
 
-/// The loss that one draw follows: that of all data, or of its own batch.
+/// The loss that one draw follows: that of all data, or of its own batch; of the weights that draws move on.
 pub(super) struct DrawLoss {
     batch: Option<Box<dyn Model>>,
     /// The batch's loss with linearised outputs, for the methods that are.
@@ -19,14 +19,12 @@ impl Posterior {
     /// The loss of the posterior that is approximated, on all data: exact, or linearised for the
     /// methods that are.
     pub(super) fn objective(&self) -> Result<&dyn Objective> {
-        if !self.config.method.is_linearized() {
-            return Ok(&*self.model);
-        }
-        if let Some(linearized) = self.linearized.get() {
-            return Ok(&**linearized);
-        }
-        let built = self.model.linearized(self.gaussian.theta())?;
-        Ok(&**self.linearized.get_or_init(|| built))
+        self.whole.objective(self.config.method.is_linearized())
+    }
+
+    /// The same of the weights that draws move on ([`super::Moving`]).
+    pub(super) fn moving_objective(&self) -> Result<&dyn Objective> {
+        self.moving.objective(self.config.method.is_linearized())
     }
 
     /// The loss of draw `index`.
@@ -34,7 +32,7 @@ impl Posterior {
         let batch = self.batch(seed, index)?;
         let linearized = match &batch {
             Some(batch) if self.config.method.is_linearized() => {
-                Some(batch.linearized(self.gaussian.theta())?)
+                Some(batch.linearized(self.moving.gaussian().theta())?)
             }
             _ => None,
         };
@@ -100,18 +98,22 @@ impl Posterior {
         let objective: &dyn Objective = match (&loss.linearized, &loss.batch) {
             (Some(linearized), _) => &**linearized,
             (None, Some(batch)) => &**batch,
-            (None, None) => self.objective()?,
+            (None, None) => self.moving_objective()?,
         };
         let preconditioned = self.config.metric == MetricChoice::Preconditioned;
         let preconditioner = preconditioned.then(|| self.gaussian.precision());
         let geometry = LossGeometry { strength, preconditioner };
         let (theta, subset) = (self.gaussian.theta(), self.gaussian.subset());
-        if subset.len() == theta.len() {
-            return exponential_map(objective, geometry, integrator, theta, v, path_points, control);
-        }
-        let restricted = Restricted::new(objective, theta, subset.indices().collect());
         let (start, v) = (subset.gather(theta), subset.gather(v));
-        let geodesic = exponential_map(&restricted, geometry, integrator, &start, &v, path_points, control)?;
+        let restricted;
+        let objective = match self.moving.all_uncertain() {
+            true => objective,
+            false => {
+                restricted = self.moving.on_uncertain(objective);
+                &restricted
+            }
+        };
+        let geodesic = exponential_map(objective, geometry, integrator, &start, &v, path_points, control)?;
         Ok(self.embed(geodesic))
     }
 
@@ -127,9 +129,9 @@ impl Posterior {
         let Integrator::DormandPrince(solver) = integrator else {
             return Err(Error::Unsupported("the Fisher metric requires dormand-prince".into()));
         };
-        let model = loss.batch.as_deref().unwrap_or(&*self.model);
+        let model = loss.batch.as_deref().unwrap_or(self.moving.model());
         let (theta, subset) = (self.gaussian.theta(), self.gaussian.subset());
-        let metric = model.fisher_metric(&self.gaussian, self.config.method.is_linearized())?;
+        let metric = model.fisher_metric(self.moving.gaussian(), self.config.method.is_linearized())?;
         let (start, v) = (subset.gather(theta), subset.gather(v));
         let geodesic = geodesic_of_metric(&*metric, solver, &start, &v, path_points, control)?;
         check_failure(model)?;

@@ -18,6 +18,7 @@ mod geodesics;
 mod heights;
 mod misplaced;
 mod model;
+mod moving;
 mod pilots;
 mod polish;
 mod ratio;
@@ -35,7 +36,8 @@ pub use config::{Method, MetricChoice, PosteriorConfig, Unfinished};
 pub use draw::{Draw, GeodesicSummary};
 pub use heights::virial_ratio;
 pub use misplaced::Misplaced;
-pub use model::{Model, NetworkOutputs, OutputMoments, Outputs};
+pub use model::{Model, NetworkOutputs, OutputMoments, Outputs, Tail};
+pub use moving::Moving;
 pub use polish::{
     HamiltonianChain, Leapfrog, LossLevel, Mass, Polish, PolishFound, PolishLength, PolishReport,
     PolishSummary, Transition,

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::geodesics::DrawLoss;
 use super::ratio::Height;
 use super::{MetricChoice, Posterior, Strength};
+use crate::curvature::Gaussian;
 use crate::geometry::{Geodesic, Status};
 use crate::linalg::vector::{dot, norm};
 use crate::objective::{Objective, Prior, check_failure};
@@ -74,7 +75,7 @@ impl<'a> Pilots<'a> {
 /// Measures how high draws lie.
 pub(super) struct Heights<'a> {
     posterior: &'a Posterior,
-    /// The loss of the posterior: on all data.
+    /// The loss of the posterior: on all data, of the weights that draws move on.
     loss: &'a dyn Objective,
     loss_start: f64,
     gradient: Vec<f64>,
@@ -97,13 +98,14 @@ const TANGENTS: u64 = 60;
 impl<'a> DataPart<'a> {
     /// None if the model does not tell its prior, or the data determine next to nothing.
     fn new(posterior: &'a Posterior) -> Option<Self> {
-        let (prior, theta) = (posterior.model().prior()?, posterior.gaussian().theta());
+        let (prior, gaussian) = (posterior.moving.model().prior()?, posterior.moving.gaussian());
+        let theta = gaussian.theta();
         let mut pull = vec![0.0; theta.len()];
         prior.add_product(theta, &mut pull);
         // Not the stream of the draws: γ is the same for all seeds.
         let of = |i| {
-            let v = posterior.gaussian().draw_tangent(&mut stream(0, Purpose::Average, i));
-            posterior.square(&v) - prior.quadratic(&v)
+            let v = gaussian.draw_tangent(&mut stream(0, Purpose::Average, i));
+            square(gaussian, &v) - prior.quadratic(&v)
         };
         let squares: Vec<f64> = (0..TANGENTS).into_par_iter().map(of).collect();
         let determined = squares.iter().sum::<f64>() / TANGENTS as f64;
@@ -111,20 +113,18 @@ impl<'a> DataPart<'a> {
     }
 }
 
-impl Posterior {
-    /// vᵀPv.
-    fn square(&self, v: &[f64]) -> f64 {
-        let moving = self.gaussian().subset().gather(v);
-        let mut product = vec![0.0; moving.len()];
-        self.gaussian().precision().mul(&moving, &mut product);
-        dot(&moving, &product)
-    }
+/// vᵀPv.
+fn square(gaussian: &Gaussian, v: &[f64]) -> f64 {
+    let uncertain = gaussian.subset().gather(v);
+    let mut product = vec![0.0; uncertain.len()];
+    gaussian.precision().mul(&uncertain, &mut product);
+    dot(&uncertain, &product)
 }
 
 impl<'a> Heights<'a> {
     /// For `rule`.
     pub fn new(posterior: &'a Posterior, rule: Strength) -> Result<Self> {
-        let (loss, theta) = (posterior.objective()?, posterior.gaussian().theta());
+        let (loss, theta) = (posterior.moving_objective()?, posterior.moving.gaussian().theta());
         let mut gradient = vec![0.0; theta.len()];
         let loss_start = loss.value_and_gradient(theta, &mut gradient);
         check_failure(loss)?;
@@ -135,13 +135,14 @@ impl<'a> Heights<'a> {
 
     /// Of the end of the geodesic with tangent `v`.
     pub fn of(&self, v: &[f64], end: &[f64]) -> Height {
-        let gaussian = self.posterior.gaussian();
+        let moving = &self.posterior.moving;
+        let (gaussian, v, end) = (moving.gaussian(), moving.part(v), moving.part(end));
         let k = gaussian.subset().len() as f64;
         let slope = dot(&self.gradient, v);
         let mut gradient = vec![0.0; end.len()];
         let rise = self.loss.value_and_gradient(end, &mut gradient) - self.loss_start;
         let virial = dot(&gradient, end) - dot(&gradient, gaussian.theta());
-        let square = self.posterior.square(v);
+        let square = square(gaussian, v);
         let (data, data_tangent) = match &self.data {
             None => (0.0, 0.0),
             Some(DataPart { prior, prior_start, pull, determined }) => {

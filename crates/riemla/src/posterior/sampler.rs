@@ -7,12 +7,12 @@ use rayon::prelude::*;
 
 use super::batch::Leverages;
 use super::{
-    Calibration, Draw, Method, MetricChoice, Model, PolishFound, PosteriorConfig, SampleSet, SearchStatus,
-    Strength, Trial,
+    Calibration, Draw, Method, MetricChoice, Model, Moving, PolishFound, PosteriorConfig, SampleSet,
+    SearchStatus, Strength, Trial,
 };
 use crate::curvature::{DiagonalPrecision, Gaussian, Laplace};
 use crate::nn::Arithmetic;
-use crate::objective::{NetworkLoss, Objective};
+use crate::objective::NetworkLoss;
 use crate::random::{Purpose, stream};
 use crate::{Control, Error, Result};
 
@@ -21,8 +21,10 @@ pub struct Posterior {
     pub(super) config: PosteriorConfig,
     pub(super) gaussian: Arc<Gaussian>,
     pub(super) model: Arc<dyn Model>,
-    /// The model's loss with linearised outputs, made when it is first needed.
-    pub(super) linearized: OnceLock<Box<dyn Objective>>,
+    /// All weights: what is asked of any weights, not of draws alone.
+    pub(super) whole: Arc<Moving>,
+    /// What draws move on; the same where nothing is to be gained.
+    pub(super) moving: Arc<Moving>,
     /// The leverages of the model's rows, found when they are first needed.
     pub(super) leverages: OnceLock<Leverages>,
     /// The variances of the Gaussian, found when chains first ask for them as their mass.
@@ -45,11 +47,13 @@ impl Posterior {
             Arithmetic::Double => model,
             Arithmetic::Single => Arc::from(model.multiplying_in_single()?),
         };
+        let whole = Arc::new(Moving::all(model.clone(), gaussian.clone()));
         let posterior = Self {
             config: config.settled(&*model, gaussian.subset()),
+            moving: Moving::tail(&*model, &gaussian)?.map_or_else(|| whole.clone(), Arc::new),
+            whole,
             gaussian,
             model,
-            linearized: OnceLock::new(),
             leverages: OnceLock::new(),
             variances: OnceLock::new(),
             validation: None,
@@ -68,7 +72,7 @@ impl Posterior {
 
     /// Reports what the method needs and the model lacks now rather than at the first draw.
     fn check(&self) -> Result<()> {
-        let Self { config, gaussian, model, .. } = self;
+        let Self { config, moving, model, .. } = self;
         config.validate_polish()?;
         config.validate_arithmetic()?;
         if !config.method.is_riemannian() {
@@ -77,16 +81,16 @@ impl Posterior {
                     format!("batches can be used with riem-la and lin-riem-la, not with {}", config.method);
                 return Err(Error::Unsupported(message));
             }
-            return self.objective().map(drop);
+            return self.moving_objective().map(drop);
         }
         config.validate_geodesics(&**model)?;
         if let Some(plan) = config.batch {
             self.check_batch(plan)?;
         }
         if config.metric == MetricChoice::Fisher {
-            model.fisher_metric(gaussian, config.method.is_linearized())?;
+            moving.model().fisher_metric(moving.gaussian(), config.method.is_linearized())?;
         } else if config.batch.is_none() {
-            self.objective()?;
+            self.moving_objective()?;
         }
         Ok(())
     }

@@ -49,7 +49,7 @@ impl Posterior {
             Some(heights.of(&v, &draw.theta))
         };
         let ends: Vec<Height> = draws.par_iter().filter_map(height).collect();
-        check_failure(self.objective()?)?;
+        check_failure(self.moving_objective()?)?;
         let Estimate { value, error } = ratio(found.rule, self.gaussian().subset().len() as f64, &ends);
         let (off, unsure) = (value.ln(), error / value);
         let contradicts = off.abs() > CONTRADICTION.max(CONTRADICTION_ERRORS * unsure);

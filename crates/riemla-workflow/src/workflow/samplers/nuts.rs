@@ -7,7 +7,7 @@ use riemla::Control;
 use riemla::curvature::Gaussian;
 use riemla::error::check_len;
 use riemla::objective::{Objective, Restricted};
-use riemla::posterior::{Draw, FEW_DRAWS, Model};
+use riemla::posterior::{Draw, FEW_DRAWS, Model, Moving};
 use riemla::random::{Purpose, stream};
 use riemla::reference::{
     Chains, Convergence, ESS_LIMIT, FEWEST_DRAWS, Nuts, NutsStep, R_HAT_LIMIT, Reference, Transition, nuts,
@@ -100,6 +100,8 @@ pub(super) struct Sampling {
 struct Target {
     model: Arc<dyn Model>,
     gaussian: Arc<Gaussian>,
+    /// What the chains move on.
+    moving: Moving,
     seed: u64,
     /// Inputs whose predictions are looked at; empty if there are none.
     inputs: Vec<f64>,
@@ -129,7 +131,12 @@ impl Sampling {
                  converge slowly; fit fewer weights (`riemla fit --subset last-layer`), or allow it with --max-weights {weights}"
             )));
         }
-        Ok(Self { target: Target { model, gaussian, seed: config.seed, inputs: Vec::new() }, settings })
+        let moving = match Moving::tail(&*model, &gaussian)? {
+            Some(tail) => tail,
+            None => Moving::all(model.clone(), gaussian.clone()),
+        };
+        let target = Target { model, gaussian, moving, seed: config.seed, inputs: Vec::new() };
+        Ok(Self { target, settings })
     }
 
     /// Of a network; predictions for some of its training rows are looked at.
@@ -152,8 +159,7 @@ impl Sampling {
 impl Target {
     /// The uncertain weights alone.
     fn objective(&self) -> Restricted<'_> {
-        let Self { model, gaussian, .. } = self;
-        Restricted::new(&**model, gaussian.theta(), gaussian.subset().indices().collect())
+        self.moving.on_uncertain(self.moving.model())
     }
 
     /// The centre plus a draw of the Gaussian, shortened until the loss is finite.
@@ -207,7 +213,7 @@ impl Sampler for Sampling {
         let progress = |step: &NutsStep| {
             let index = step.draw.map(|draw| draw as u64 * count + step.chain as u64);
             if let Some(index) = index.filter(|index| *index < keeper.samples) {
-                keeper.keep_weights(index, objective.embed(&step.theta));
+                keeper.keep_weights(index, self.target.gaussian.embed(&step.theta));
             }
             keeper.session.watch.step();
         };

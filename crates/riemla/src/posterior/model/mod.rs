@@ -26,6 +26,7 @@ pub use network::NetworkOutputs;
 /// | the Fisher metric | [`Model::fisher_metric`], and [`Model::is_convex_in`] for it to be the default |
 /// | predictions, the held-out rule | [`Model::outputs`] |
 /// | products in single precision | [`Model::multiplying_in_single`] |
+/// | draws of some weights at the cost of the layers they are in | [`Model::tail`] |
 /// | a strength that minds the data where most weights are left to the prior | [`Model::prior`] |
 ///
 /// [`crate::objective::NetworkLoss`] has all of them.
@@ -89,10 +90,25 @@ pub trait Model: Objective {
         lacks("products in single precision", "the arithmetic single", "the arithmetic double")
     }
 
+    /// The loss as a function of its last weights, where those before the first of `subset` stay at those of `fixed`;
+    /// none if that is no cheaper.
+    fn tail(&self, fixed: &[f64], subset: &SubsetRanges) -> Result<Option<Tail>> {
+        let _ = (fixed, subset);
+        Ok(None)
+    }
+
     /// A warning in words if the loss is not smooth.
     fn smoothness_warning(&self) -> Option<String> {
         None
     }
+}
+
+/// A model of the last weights of another one, the others held fixed.
+pub struct Tail {
+    /// Number of weights that are held fixed: the first ones.
+    pub first: usize,
+    /// The model of the others, with the values of the whole. Of its methods those are used that draws need.
+    pub model: Box<dyn Model>,
 }
 
 /// Outputs of a model for new inputs, and the likelihood that turns them into a prediction.

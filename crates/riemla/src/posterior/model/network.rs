@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::curvature::row_curvatures;
 use super::moments::linearized_moments;
 use super::outputs::{linearized_outputs, outputs};
-use super::{Model, OutputMoments, Outputs};
+use super::{Model, OutputMoments, Outputs, Tail};
 use crate::Result;
 use crate::curvature::{Gaussian, SubsetRanges};
 use crate::geometry::{FisherMetric, Metric};
@@ -63,6 +63,12 @@ impl Model for NetworkLoss {
 
     fn multiplying_in_single(&self) -> Result<Box<dyn Model>> {
         Ok(Box::new(self.multiplying_in(Arithmetic::Single)?))
+    }
+
+    fn tail(&self, fixed: &[f64], subset: &SubsetRanges) -> Result<Option<Tail>> {
+        let Some(first) = subset.as_slice().first() else { return Ok(None) };
+        let tail = Self::tail(self, fixed, first.start)?;
+        Ok(tail.map(|(first, loss)| Tail { first, model: Box::new(loss) }))
     }
 
     fn smoothness_warning(&self) -> Option<String> {

@@ -26,7 +26,7 @@ use self::settle::{LENGTH_PILOTS, STEP_PILOTS, find_length, find_step};
 use super::{Draw, Posterior};
 use crate::curvature::{DiagonalPrecision, Precision};
 use crate::linalg::vector::dot;
-use crate::objective::{Objective, Restricted, check_failure};
+use crate::objective::{Objective, check_failure};
 use crate::random::{Purpose, stream};
 use crate::{Control, Error, Result};
 
@@ -80,7 +80,7 @@ impl Posterior {
         self.with_target(polish, |target| {
             // A draw outside the domain is no place to learn from.
             starts.retain(|start| target.objective.value(start).is_finite());
-            check_failure(&*self.model)?;
+            check_failure(self.moving.model())?;
             if starts.is_empty() {
                 let message =
                     "the loss is not finite at any of the first draws, so that they cannot be polished";
@@ -114,7 +114,7 @@ impl Posterior {
                     found.search_gradients += gradients;
                 }
             }
-            check_failure(&*self.model)?;
+            check_failure(self.moving.model())?;
             Ok(found)
         })
     }
@@ -164,18 +164,17 @@ impl Posterior {
 
     /// Runs `work` on the loss of the uncertain weights.
     fn with_target<R>(&self, polish: &Polish, work: impl FnOnce(&Target<'_>) -> Result<R>) -> Result<R> {
-        let objective = self.objective()?;
-        let (theta, subset) = (self.gaussian.theta(), self.gaussian.subset());
+        let objective = self.moving_objective()?;
         let mass: Option<&dyn Precision> = match polish.mass {
             Mass::Auto if self.model.rows().is_some() => Some(self.variances()?),
             Mass::Auto | Mass::Identity => None,
             Mass::Diagonal => Some(self.variances()?),
             Mass::Laplace => Some(self.gaussian.precision()),
         };
-        if subset.len() == theta.len() {
+        if self.moving.all_uncertain() {
             return work(&Target { objective, mass });
         }
-        let restricted = Restricted::new(objective, theta, subset.indices().collect());
+        let restricted = self.moving.on_uncertain(objective);
         work(&Target { objective: &restricted, mass })
     }
 
@@ -198,7 +197,7 @@ impl Posterior {
             }
             Ok((course.chain.theta().to_vec(), course.summary(loss_start, loss_half)))
         })?;
-        check_failure(&*self.model)?;
+        check_failure(self.moving.model())?;
         let polish = Some(self.with_overlap(summary, &start, &end));
         Ok(Draw { theta: self.gaussian.embed(&end), polish, ..draw })
     }
