@@ -23,7 +23,7 @@ impl Searcher<'_> {
     /// Trials that a search is expected to make.
     pub(super) fn expected(&self) -> usize {
         let rungs = 1 + ((FIRST / LAST).ln() / STEP).round() as usize;
-        if self.dim() == 0 { 1 } else { 2 * rungs + super::refine::expected(self.dim()) }
+        if self.dim() == 0 { 1 } else { 2 * rungs + self.expected_refined() }
     }
 
     /// Tries all rungs.
@@ -77,7 +77,8 @@ impl Searcher<'_> {
         Ok(Some(if warm.evidence >= fresh.evidence { warm } else { fresh }))
     }
 
-    fn fresh(&self, offset: u64) -> Vec<f64> {
+    /// Fresh weights.
+    pub(super) fn fresh(&self, offset: u64) -> Vec<f64> {
         self.loss.network().initialize(self.settings.seed.wrapping_add(offset))
     }
 }

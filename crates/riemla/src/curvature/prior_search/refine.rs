@@ -20,8 +20,11 @@ impl Searcher<'_> {
     /// First all coordinates together, then, if there are several, each of them.
     pub(super) fn refine(&mut self) -> Result<()> {
         let all: Vec<usize> = (0..self.dim()).collect();
+        if self.sparing && !self.tops()? {
+            return Ok(());
+        }
         let mut step = 0.5 * STEP;
-        while !all.is_empty() && step > FINEST {
+        while !self.sparing && !all.is_empty() && step > FINEST {
             if self.either_way(&all, step)?.is_none() {
                 return Ok(());
             }
