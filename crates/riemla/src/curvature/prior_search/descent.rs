@@ -14,7 +14,7 @@ const TOLERANCE: f64 = 0.03;
 /// Most iterations of a descent on the way.
 const ITERATIONS: usize = 1000;
 /// Nats that a sparing descent may leave, as its curvature estimates them: on the way and in the end.
-const ROUGH: f64 = 0.03;
+const ROUGH: f64 = 1e-3;
 const EXACT: f64 = 1e-6;
 /// Iterations after which a sparing descent takes a new curvature, which costs about six gradients.
 const ROUND: usize = 40;

@@ -23,7 +23,7 @@ impl Searcher<'_> {
     /// Trials that a search is expected to make.
     pub(super) fn expected(&self) -> usize {
         let rungs = 1 + ((FIRST / LAST).ln() / STEP).round() as usize;
-        if self.dim() == 0 { 1 } else { 2 * rungs + self.expected_refined() }
+        if self.dim() == 0 { 1 } else { 2 * rungs + super::refine::expected(self.dim()) }
     }
 
     /// Tries all rungs.

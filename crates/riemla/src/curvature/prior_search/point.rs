@@ -66,8 +66,6 @@ pub(super) struct Searcher<'a> {
     pub(super) sigma: f64,
     /// That of every output, where each has its own; `sigma` is then their geometric mean.
     pub(super) noise: Option<OutputNoise>,
-    /// First coordinates that were tried, and the highest evidence at each.
-    pub(super) seen: Vec<(f64, f64)>,
     pub(super) stages: Stages,
 }
 
@@ -108,7 +106,6 @@ impl<'a> Searcher<'a> {
             structure: settings.structure_for(loss.network()),
             sigma: sigma.or(noise.as_ref().map(geometric_mean)).unwrap_or(1.0),
             noise,
-            seen: Vec::new(),
             stages: Stages::default(),
         })
     }
@@ -160,7 +157,6 @@ impl<'a> Searcher<'a> {
         self.trials += 1;
         let best = self.best.first().is_none_or(|best| found.evidence > best.evidence);
         let (expected, share) = self.outlook();
-        self.see(at, found.evidence);
         self.control.report(&PriorTrial {
             number: self.trials,
             expected,
@@ -176,14 +172,6 @@ impl<'a> Searcher<'a> {
         });
         self.keep(found.clone());
         Ok((!self.control.is_stopped()).then_some(found))
-    }
-
-    fn see(&mut self, at: &[f64], evidence: f64) {
-        let Some(&x) = at.first() else { return };
-        match self.seen.iter_mut().find(|(seen, _)| *seen == x) {
-            Some((_, highest)) => *highest = highest.max(evidence),
-            None => self.seen.push((x, evidence)),
-        }
     }
 
     /// Sorts a candidate in; the worst rough one makes room.

@@ -20,11 +20,8 @@ impl Searcher<'_> {
     /// First all coordinates together, then, if there are several, each of them.
     pub(super) fn refine(&mut self) -> Result<()> {
         let all: Vec<usize> = (0..self.dim()).collect();
-        if self.sparing && !self.tops()? {
-            return Ok(());
-        }
         let mut step = 0.5 * STEP;
-        while !self.sparing && !all.is_empty() && step > FINEST {
+        while !all.is_empty() && step > FINEST {
             if self.either_way(&all, step)?.is_none() {
                 return Ok(());
             }
@@ -46,7 +43,7 @@ impl Searcher<'_> {
     }
 
     /// Climbs up or else down; whether it did, or none after a stop.
-    fn either_way(&mut self, coordinates: &[usize], step: f64) -> Result<Option<bool>> {
+    pub(super) fn either_way(&mut self, coordinates: &[usize], step: f64) -> Result<Option<bool>> {
         Ok(match self.climb(coordinates, step)? {
             Some(false) => self.climb(coordinates, -step)?,
             climbed => climbed,

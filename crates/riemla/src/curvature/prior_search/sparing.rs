@@ -1,4 +1,4 @@
-//! What a sparing search does instead: the ladder on some rows, few descents on all, parabolas instead of fine steps.
+//! What a sparing search does instead: the ladder on some rows, then few descents on all.
 
 use super::TrialStart;
 use super::ladder::STEP;
@@ -11,11 +11,7 @@ use crate::{Error, Result};
 
 /// Rows of the ladder. All rows are taken up to twice as many.
 const SOME: usize = 1000;
-/// Trials at the top of a parabola.
-const TOPS: usize = 3;
-/// Nats that such a trial must promise.
-const PROMISE: f64 = 0.1;
-/// Trials on all rows before that: two starts and two rungs.
+/// Trials on all rows before they are refined: two starts and two rungs.
 const STARTS: usize = 4;
 
 /// Trials and visits of rows of other stages than the present one.
@@ -28,12 +24,6 @@ pub(super) struct Stages {
 }
 
 impl Searcher<'_> {
-    /// Trials that a refinement is expected to make.
-    pub(super) fn expected_refined(&self) -> usize {
-        let fine = super::refine::expected(self.dim());
-        if self.sparing { TOPS + fine - super::refine::expected(1) } else { fine }
-    }
-
     /// How many trials there will be, and the share of the work that is done if all take the same per row.
     pub(super) fn outlook(&self) -> (usize, f64) {
         let Stages { trials_before, rows_before, trials_after, rows_after } = self.stages;
@@ -44,7 +34,7 @@ impl Searcher<'_> {
     }
 
     fn expected_on_all(&self) -> usize {
-        STARTS + self.expected_refined()
+        STARTS + super::refine::expected(self.dim())
     }
 
     /// Rows for a ladder on some of them; none where all are taken.
@@ -86,7 +76,7 @@ impl Searcher<'_> {
         self.all_rows()
     }
 
-    /// From the best weights of some rows and from fresh ones, then in both directions while the evidence rises.
+    /// From the best weights of some rows and from fresh ones, then to other rungs while the evidence rises.
     fn all_rows(&mut self) -> Result<()> {
         let Candidate { at, theta, .. } = self.best[0].clone();
         for (theta, start) in [(theta, TrialStart::Warm), (self.fresh(0), TrialStart::Fresh)] {
@@ -94,79 +84,7 @@ impl Searcher<'_> {
                 return Ok(());
             }
         }
-        self.best.retain(|candidate| candidate.evidence > f64::NEG_INFINITY);
-        if self.best.is_empty() {
-            return Ok(());
-        }
-        for step in [STEP, -STEP] {
-            let start = self.best[0].at[0];
-            loop {
-                let before = self.best[0].at[0];
-                if before + step > self.highest {
-                    break;
-                }
-                if !self.step_to(before + step)? {
-                    return Ok(());
-                }
-                if self.best[0].at[0] == before {
-                    break;
-                }
-            }
-            if self.best[0].at[0] != start {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Tries the tops of parabolas through the best point and its neighbours; false after a stop.
-    pub(super) fn tops(&mut self) -> Result<bool> {
-        for _ in 0..TOPS {
-            match top(&mut self.seen) {
-                Some((x, promise)) if promise > PROMISE => {
-                    if !self.step_to(x)? {
-                        return Ok(false);
-                    }
-                }
-                _ => break,
-            }
-        }
-        Ok(true)
-    }
-
-    /// Tries another first coordinate, with the same shift of all, from the best weights; false after a stop.
-    fn step_to(&mut self, x: f64) -> Result<bool> {
-        let best = &self.best[0];
-        let at: Vec<f64> = best.at.iter().map(|at| at + (x - best.at[0])).collect();
-        let theta = best.theta.clone();
-        Ok(self.try_at(&at, theta, TrialStart::Refined)?.is_some())
-    }
-}
-
-/// Where the parabola through the best point and its neighbours has its top, and how far above the best that is; none
-/// where the best has no neighbour on one side.
-fn top(seen: &mut [(f64, f64)]) -> Option<(f64, f64)> {
-    seen.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let best = (0..seen.len()).max_by(|a, b| seen[*a].1.total_cmp(&seen[*b].1))?;
-    let (left, middle, right) = (seen.get(best.checked_sub(1)?)?, seen[best], seen.get(best + 1)?);
-    let (h, k) = (middle.0 - left.0, right.0 - middle.0);
-    let (rise, fall) = ((middle.1 - left.1) / h, (middle.1 - right.1) / k);
-    let bend = (rise + fall) / (h + k);
-    let slope = (rise * k - fall * h) / (h + k);
-    let shift = slope / (2.0 * bend);
-    (shift.is_finite() && bend > 0.0).then_some((middle.0 + shift, 0.5 * slope * shift))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::top;
-
-    #[test]
-    fn the_top_of_a_parabola_is_found_from_any_three_points() {
-        let parabola = |x: f64| (x, 7.0 - 3.0 * (x - 0.4) * (x - 0.4));
-        let (x, promise) = top(&mut [parabola(2.0), parabola(0.0), parabola(-1.0)]).unwrap();
-        assert!((x - 0.4).abs() < 1e-12 && (promise - 3.0 * 0.16).abs() < 1e-12, "{x} {promise}");
-        assert_eq!(top(&mut [parabola(0.0), parabola(-1.0)]), None, "no neighbour on the right");
-        assert_eq!(top(&mut [(0.0, 1.0), (1.0, f64::NEG_INFINITY), (-1.0, 0.0)]), None);
+        let all: Vec<usize> = (0..self.dim()).collect();
+        self.either_way(&all, STEP).map(drop)
     }
 }
