@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
             }
             watch.step();
             if trial.number == SEEN {
-                let seconds = start.elapsed().as_secs_f64() * trial.expected as f64 / SEEN as f64;
+                let seconds = start.elapsed().as_secs_f64() / trial.share;
                 watch.estimate(&format!(
                     "{name}: about {} priors to try, roughly {seconds:.0} s; Ctrl-C keeps the best so far",
                     trial.expected

@@ -77,7 +77,8 @@ impl Searcher<'_> {
         Ok(Some(if warm.evidence >= fresh.evidence { warm } else { fresh }))
     }
 
-    fn fresh(&self, offset: u64) -> Vec<f64> {
+    /// Fresh weights.
+    pub(super) fn fresh(&self, offset: u64) -> Vec<f64> {
         self.loss.network().initialize(self.settings.seed.wrapping_add(offset))
     }
 }
