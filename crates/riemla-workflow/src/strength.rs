@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use riemla::Control;
 use riemla::geometry::Counters;
-use riemla::posterior::{Height, Posterior, SearchStatus, Trial};
+use riemla::posterior::{BatchLength, Height, Posterior, SearchStatus, Trial};
 use riemla_files::RunInfo;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,9 @@ pub struct FoundStrength {
     pub slope: Option<f64>,
     /// How the search ended.
     pub status: SearchStatus,
+    /// How far draws go towards the ends of their geodesics: below 1 where draws on batches are shortened.
+    #[serde(default = "full_length")]
+    pub length: f64,
     /// What the first finished draws said of it; none before they were asked.
     #[serde(default)]
     pub last_word: Option<LastWord>,
@@ -31,8 +34,25 @@ pub struct FoundStrength {
     pub trials: Vec<(f64, Option<f64>)>,
     /// What it cost.
     pub counters: Counters,
+    /// How many of its gradients were on all rows.
+    #[serde(default)]
+    pub on_all_rows: usize,
     /// Seconds it took, all parts together.
     pub seconds: f64,
+}
+
+/// Of draws that were made before there was another.
+fn full_length() -> f64 {
+    1.0
+}
+
+impl FoundStrength {
+    /// The posterior with the strength and the length that were found.
+    fn applied_to(&self, posterior: Posterior) -> riemla::Result<Posterior> {
+        let posterior = posterior.with_strength(self.strength)?;
+        let found = posterior.config().batch.is_some_and(|plan| plan.length == BatchLength::Auto);
+        if found { posterior.with_length(BatchLength::Factor(self.length)) } else { Ok(posterior) }
+    }
 }
 
 /// What finished draws said of the strength that a search found.
@@ -121,7 +141,7 @@ pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
     place: Option<(&Path, &RunInfo)>,
     control: SettleControl<'_>,
 ) -> Result<Settled, E> {
-    if !posterior.config().method.is_riemannian() || posterior.config().strength.fixed().is_some() {
+    if !posterior.needs_calibration()? {
         return Ok(Settled { posterior, found: None });
     }
     let before = match place {
@@ -143,7 +163,7 @@ pub fn settle<E: From<riemla::Error> + From<riemla_files::Error>>(
     if let Some((file, _)) = place {
         forget(&kept_file(file));
     }
-    let posterior = posterior.with_strength(found.strength)?;
+    let posterior = found.applied_to(posterior)?;
     Ok(Settled { posterior, found: Some(found) })
 }
 
@@ -201,9 +221,11 @@ fn search<E: From<riemla::Error> + From<riemla_files::Error>>(
         strength: calibration.strength,
         slope: calibration.slope,
         status: calibration.status,
+        length: calibration.length,
         last_word: None,
         trials: calibration.trials.iter().map(tried).collect(),
         counters: calibration.counters,
+        on_all_rows: calibration.on_all_rows,
         seconds: seconds(),
     }))
 }

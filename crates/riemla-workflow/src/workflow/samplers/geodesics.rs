@@ -81,8 +81,8 @@ impl Geodesics {
         let place = keeper.place().map(|(set, run)| (set.join(STRENGTH_FILE), run));
         let place = place.as_ref().map(|(file, run)| (file.as_path(), run));
         if let (Some(shard), Some((file, _))) = (keeper.shard.filter(|shard| !shard.is_first()), place) {
-            let rule = self.settings.method.is_riemannian() && self.settings.strength.fixed().is_none();
-            wait_for(rule, "strength of the metric", "--strength", shard, file, keeper)?;
+            let needed = self.posterior.needs_calibration()?;
+            wait_for(needed, "strength of the metric", "--strength", shard, file, keeper)?;
         }
         let control = SettleControl { session: keeper.session, draws: keeper.missing().len() as u64 };
         let settled = match (settle(self.posterior, self.seed, place, control), place) {
@@ -95,10 +95,15 @@ impl Geodesics {
             }
             (settled, _) => settled?,
         };
-        if let Some(FoundStrength { strength, status, .. }) = &settled.found {
+        if let Some(FoundStrength { strength, status, length, .. }) = &settled.found {
             let converged = *status == SearchStatus::Converged;
             let status = if converged { String::new() } else { format!(" ({status})") };
             keeper.session.watch.note(&format!("strength of the metric: {strength:.4}{status}"));
+            if *length < 1.0 {
+                keeper.session.watch.note(&format!(
+                    "draws on batches are shortened to {length:.3} of their length, so that the loss of all rows is right"
+                ));
+            }
         }
         Ok(settled)
     }
@@ -243,7 +248,7 @@ impl Drawing<'_> {
             if !set.stopped && !self.keeper.halted() && self.keeper.shard.is_none() {
                 self.last_word(&posterior, strength)?;
             }
-            match posterior.config().fixed_strength() == Some(strength.strength) {
+            match posterior.config().strength.fixed() == Some(strength.strength) {
                 true => first = Some((set, begun.elapsed())),
                 false => posterior = posterior.with_strength(strength.strength)?,
             }
@@ -315,8 +320,8 @@ impl Drawing<'_> {
 
 /// What the library would have found.
 fn calibration(rule: Strength, found: &FoundStrength) -> Calibration {
-    let FoundStrength { strength, slope, status, counters, .. } = *found;
-    Calibration { rule, strength, slope, status, trials: Vec::new(), counters }
+    let FoundStrength { strength, slope, status, length, counters, on_all_rows, .. } = *found;
+    Calibration { rule, strength, slope, status, length, trials: Vec::new(), counters, on_all_rows }
 }
 
 impl Finished for Drawn {
