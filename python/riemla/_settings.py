@@ -63,6 +63,13 @@ def _polish(value: Any) -> Any:
     return {"length": {"gradients": gradients}} if gradients else None
 
 
+def _batch_length(value: Any) -> str | float:
+    """The length of draws on batches, as in files."""
+    if value is None:
+        return "auto"
+    return str(value) if isinstance(value, str) else positive("batch_length", value)
+
+
 def run_config(
     method: Any,
     *,
@@ -72,6 +79,7 @@ def run_config(
     max_steps: int | None = None,
     batch_size: int | str | None = None,
     batch_design: str | None = None,
+    batch_length: str | float | None = None,
     polish: int | str | None = None,
     arithmetic: str | None = None,
     methods: tuple[str, ...] = POSTERIORS + REFERENCES,
@@ -91,6 +99,7 @@ def run_config(
         "max_steps": max_steps,
         "batch_size": batch_size,
         "batch_design": batch_design,
+        "batch_length": batch_length,
     }
     given = [name for name, value in geodesic.items() if value is not None]
     if given and method not in GEODESICS:
@@ -112,11 +121,12 @@ def run_config(
         if polish is None:
             config["polish"] = None
         size = batch_size if batch_size == "auto" else whole("batch_size", batch_size, 1)
-        config["batch"] = {"size": size}
+        config["batch"] = {"size": size, "length": _batch_length(batch_length)}
         if batch_design is not None:
             config["batch"]["design"] = str(batch_design)
-    elif batch_design is not None:
-        raise ValueError("batch_design needs a batch_size: a number of rows, or 'auto'")
+    elif batch_design is not None or batch_length is not None:
+        name = "batch_length" if batch_design is None else "batch_design"
+        raise ValueError(f"{name} needs a batch_size: a number of rows, or 'auto'")
     for name, value in (("tolerance", tolerance), ("max_steps", max_steps)):
         if value is None:
             continue

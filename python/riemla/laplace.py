@@ -312,6 +312,7 @@ class Laplace:
         max_steps: int | None = None,
         batch_size: int | str | None = None,
         batch_design: str | None = None,
+        batch_length: str | float | None = None,
         polish: int | str | None = None,
         arithmetic: str | None = None,
         seconds: float | None = None,
@@ -350,6 +351,10 @@ class Laplace:
             with a larger share in the curvature of the loss are drawn more often and count less; ``"leverage=0.75"``
             follows these shares by three quarters (one half if not given); the rest of the probability is the same for
             all rows.
+        batch_length : {"auto", "full"} or float, optional
+            How far draws on batches go. ``"auto"`` (the default): shortened towards the trained weights by one factor, such
+            that their virial ratio on all rows is 1; ``"full"``: to the ends of their geodesics, as in the paper; or the
+            factor, at most 1. ``draws.summary["length"]`` is the factor.
         polish : int or "auto", optional
             Continue every draw by a Markov chain (Hamiltonian, with Metropolis tests) of about this many gradients on all
             rows, which brings it closer to the exact posterior; "auto" takes as many as it takes until the loss of
@@ -397,6 +402,7 @@ class Laplace:
             max_steps=max_steps,
             batch_size=batch_size,
             batch_design=batch_design,
+            batch_length=batch_length,
             polish=polish,
             arithmetic=arithmetic,
             **options,

@@ -103,11 +103,18 @@ def test_batches_structures_and_metrics(moons, trained_moons):
         draws = la.fit(*moons).sample(5, seed=1)
         assert np.isfinite(draws.theta).all()
     la = riemla.Laplace(trained_moons, "classification", prior_precision=0.3).fit(*moons)
-    assert la.sample(5, batch_size=30).config["batch"] == {"size": 30, "design": "stratified"}
+    assert la.sample(5, batch_size=30).config["batch"] == {"size": 30, "design": "stratified", "length": "auto"}
     leverage = la.sample(5, batch_size=30, batch_design="leverage")
-    assert leverage.config["batch"] == {"size": 30, "design": "leverage=0.5"}
+    assert leverage.config["batch"] == {"size": 30, "design": "leverage=0.5", "length": "auto"}
     auto = la.sample(5, batch_size="auto", batch_design="leverage=0.5")
-    assert auto.config["batch"] == {"size": "auto", "design": "leverage=0.5"}
+    assert auto.config["batch"] == {"size": "auto", "design": "leverage=0.5", "length": "auto"}
+    full = la.sample(5, batch_size=30, batch_length="full", strength=0.3)
+    short = la.sample(5, batch_size=30, batch_length=0.5, strength=0.3)
+    center = la.mean
+    np.testing.assert_allclose(short.theta - center, 0.5 * (full.theta - center), atol=1e-12)
+    assert short.summary["length"] == 0.5 and full.summary["length"] is None
+    with pytest.raises(ValueError, match="batch_length needs a batch_size"):
+        la.sample(5, batch_length="auto")
     with pytest.raises(ValueError, match="batch_design needs a batch_size"):
         la.sample(5, batch_design="uniform")
     with pytest.raises(ValueError, match="uniform, stratified, leverage or leverage=SHARE"):

@@ -124,6 +124,11 @@ fn draws_with_other_settings_are_refused_with_what_changed() {
     for (options, part) in [
         ("--batch 20 --batch-design uniform", "config.batch.design was \"leverage=0.5\""),
         ("--batch 20 --batch-design leverage=0.75", "config.batch.design was \"leverage=0.5\""),
+        ("--batch 20 --batch-design leverage --batch-length full", "config.batch.length was \"auto\""),
+        (
+            "--batch 20 --batch-design leverage --batch-length 0.5",
+            "config.batch.length was \"auto\", but is 0.5 now",
+        ),
         ("--batch auto --batch-design leverage", "config.batch.size was 20, but is \"auto\" now"),
     ] {
         let message = scratch.fails(&format!("sample posterior -n 2 --strength 0.2 {options}"));

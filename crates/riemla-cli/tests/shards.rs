@@ -54,6 +54,38 @@ fn four_processes_at_once_give_the_draws_of_one() {
     assert!(text.contains("\"new_draws\": 1"), "{text}");
 }
 
+/// Also where the strength is given: the length of the draws is found by the first shard and kept for all.
+#[test]
+fn draws_on_batches_have_one_length_in_all_processes() {
+    let (scratch, _) = reference(1);
+    scratch.ok("fit model --data train.csv --out resumed");
+    for (name, strength) in [("searched", ""), ("given", " --strength 0.3")] {
+        let sample = |posterior: &str, more: &str| {
+            scratch.ok(&format!("sample {posterior} --batch 20 --name {name}{strength} {more}"))
+        };
+        let file = |posterior: &str, file: &str| scratch.bytes(&format!("{posterior}/samples/{name}/{file}"));
+        let text = sample("one", "-n 5 --threads 1");
+        assert!(text.contains("length of the draws"), "{text}");
+        let expected = file("one", "samples.safetensors");
+        let mut second =
+            start(&scratch, &format!("sample posterior -n 5 --batch 20 --name {name}{strength} --shard 2/2"));
+        sample("posterior", "-n 5 --shard 1/2");
+        assert!(second.wait().expect("ends").success());
+        sample("posterior", "-n 5");
+        assert_eq!(file("posterior", "samples.safetensors"), expected);
+        sample("resumed", "-n 2");
+        let found = common::text(&file("resumed", "strength.json"));
+        assert!(found.replace(' ', "").contains("\"length\":0."), "{found}");
+        sample("resumed", "-n 5");
+        assert_eq!(file("resumed", "samples.safetensors"), expected);
+    }
+    scratch.ok("sample one -n 5 --batch 20 --strength 0.3 --batch-length full");
+    let set = "one/samples/riem-la-batches";
+    let full = scratch.bytes(&format!("{set}/samples.safetensors"));
+    assert_ne!(full, scratch.bytes("one/samples/given/samples.safetensors"));
+    assert!(!scratch.join(&format!("{set}/strength.json")).exists(), "nothing was to be found");
+}
+
 #[test]
 fn killed_shards_lose_nothing_but_the_draws_under_way() {
     let (scratch, expected) = reference(24);

@@ -134,6 +134,8 @@ fn images_with_a_network_from_a_file() {
         text(&auto.stderr).contains("rows per batch: ") && text(&auto.stderr).contains(" of "),
         "{auto:?}"
     );
+    let wrong = scratch.run("sample posterior --batch 20 --batch-length 1.5");
+    assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("at most 1"), "{wrong:?}");
     let wrong = scratch.run("sample posterior --batch 20 --batch-design random");
     let message = text(&wrong.stderr);
     assert!(

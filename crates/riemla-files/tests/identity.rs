@@ -28,7 +28,7 @@ fn a_log_and_a_set_name_everything_that_has_changed() {
     let data = |data: FittedTo| of(Origin { data: Some(data), ..origin() });
     let paper = PosteriorConfig::paper(Method::RiemLa);
     let config = |config: PosteriorConfig| RunInfo { config: config.into(), ..run() };
-    let batch = Some(BatchPlan { size: 8.into(), design: BatchDesign::leverage() });
+    let batch = Some(BatchPlan::new(8, BatchDesign::leverage()));
     let cases = [
         (RunInfo { seed: 6, ..run() }, "seed was 5, but is 6 now"),
         (

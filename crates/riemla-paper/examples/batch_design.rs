@@ -10,13 +10,13 @@ use std::time::Instant;
 use riemla::Control;
 use riemla::curvature::Laplace;
 use riemla::data::Targets;
-use riemla::posterior::{BatchDesign, BatchPlan, BatchSize, Method, Posterior, PosteriorConfig};
+use riemla::posterior::{BatchDesign, BatchLength, BatchPlan, BatchSize, Method, Posterior, PosteriorConfig};
 use riemla::predict::Prediction;
 use riemla_paper::datasets::DataDirs;
-use riemla_paper::experiments::{Fit, PriorName, Problem, Rows, Setting, builtin, trained};
+use riemla_paper::experiments::{Fit, PriorName, Problem, Rows, Setting, Split, builtin, trained};
 use serde::Deserialize;
 
-const HEADER: &str = "set,seed,prior,method,setting,batch,design,rows,draws,accuracy,nll,virial_ratio,strength,search,\
+const HEADER: &str = "set,seed,prior,method,setting,batch,design,length,rows,draws,accuracy,nll,virial_ratio,strength,search,\
 gradients_per_draw,row_gradients_per_draw,seconds_per_draw,shortened_by,shortened_nll\n";
 
 /// What is measured.
@@ -34,6 +34,9 @@ struct Part {
     experiment: String,
     /// The sets.
     sets: Vec<String>,
+    /// Other images than those of the experiment; the name of the set then ends in `-other`.
+    #[serde(default)]
+    images: Option<Split>,
     seeds: Vec<u64>,
     priors: Vec<PriorName>,
     methods: Vec<Method>,
@@ -44,6 +47,13 @@ struct Part {
     /// Share of the rows in a batch; 1 for all, 0 for `auto`.
     shares: Vec<f64>,
     designs: Vec<BatchDesign>,
+    /// `full`, and `auto` for draws that are shortened.
+    #[serde(default = "full")]
+    lengths: Vec<BatchLength>,
+}
+
+fn full() -> Vec<BatchLength> {
+    vec![BatchLength::Full]
 }
 
 /// A trained set under one prior.
@@ -64,16 +74,17 @@ fn main() -> anyhow::Result<()> {
     std::fs::create_dir_all(work)?;
     for part in &plan.parts {
         let problems = builtin(&part.experiment)?.problems;
-        for problem in problems.iter().filter(|problem| part.sets.contains(&problem.name)) {
+        for problem in problems.into_iter().filter(|problem| part.sets.contains(&problem.name)) {
+            let problem = &part.with_images(problem);
             for (seed, prior) in part.seeds.iter().flat_map(|s| part.priors.iter().map(move |p| (*s, *p))) {
                 let mut known = None;
-                for (method, share, design) in part.cells() {
+                for (method, share, design, length) in part.cells() {
                     let batch = Some(share).filter(|share| *share < 1.0);
                     let batch_name = batch.map_or("all".into(), |share| match share {
                         0.0 => "auto".to_string(),
                         share => share.to_string(),
                     });
-                    let design_name = batch.map_or("-".into(), |_| design.to_string());
+                    let design_name = batch.map_or("-,full".into(), |_| format!("{design},{length}"));
                     let key = format!(
                         "{},{seed},{},{method},{},{batch_name},{design_name},",
                         problem.name,
@@ -91,7 +102,7 @@ fn main() -> anyhow::Result<()> {
                         0.0 => BatchSize::Auto,
                         share => BatchSize::Rows((share * trained.rows.train.len() as f64) as usize),
                     });
-                    let batch = size.map(|size| BatchPlan { size, design });
+                    let batch = size.map(|size| BatchPlan { size, design, length });
                     let config = PosteriorConfig { batch, ..part.setting.config(method) };
                     let numbers = trained.measure(config, seed, part.draws)?;
                     writeln!(table, "{key}{numbers}")?;
@@ -115,13 +126,21 @@ fn train(problem: &Problem, seed: u64, prior: PriorName, work: &str) -> anyhow::
 }
 
 impl Part {
+    fn with_images(&self, problem: Problem) -> Problem {
+        let Some(split) = &self.images else { return problem };
+        Problem { name: format!("{}-other", problem.name), split: split.clone(), ..problem }
+    }
+
     /// Every method with all rows, and with every batch.
-    fn cells(&self) -> Vec<(Method, f64, BatchDesign)> {
+    fn cells(&self) -> Vec<(Method, f64, BatchDesign, BatchLength)> {
         let mut cells = Vec::new();
         for &method in &self.methods {
             for &share in &self.shares {
-                let designs = if share < 1.0 { &self.designs[..] } else { &self.designs[..1] };
-                cells.extend(designs.iter().map(|design| (method, share, *design)));
+                let kinds = if share < 1.0 { usize::MAX } else { 1 };
+                for design in self.designs.iter().take(kinds) {
+                    let lengths = self.lengths.iter().take(kinds);
+                    cells.extend(lengths.map(|length| (method, share, *design, *length)));
+                }
             }
         }
         cells
@@ -139,17 +158,25 @@ impl Trained {
         let set = posterior.sample(seed, draws, Control::default())?;
         let count = set.draws.len() as f64;
         let seconds = clock.elapsed().as_secs_f64() / count;
-        let gradients = set.counters().gradients as f64 / count;
+        let (counters, all) = (set.counters(), self.rows.train.len());
+        let gradients = counters.gradients as f64 / count;
+        let on_all_rows = found.as_ref().map_or(0, |found| found.on_all_rows);
+        let row_gradients = ((counters.gradients - on_all_rows) * rows + on_all_rows * all) as f64 / count;
         let (accuracy, nll) = self.scores(method, set.draws.iter().map(|d| d.theta.clone()).collect())?;
         let virial = posterior.virial_ratio(&set.thetas())?;
-        let (factor, shortened) = self.shortened(&posterior, &set.thetas(), virial)?;
+        let length = posterior.config().batch.map_or(BatchLength::Full, |plan| plan.length);
+        let (factor, shortened) = match (length, &found) {
+            (BatchLength::Auto, Some(found)) => {
+                (found.length, set.draws.iter().map(|d| d.theta.clone()).collect())
+            }
+            _ => self.shortened(&posterior, &set.thetas(), virial)?,
+        };
         let short_nll = if factor < 1.0 { self.scores(method, shortened)?.1 } else { nll };
         let given = posterior.config().strength.fixed().unwrap_or(f64::NAN);
         let (strength, status) =
             found.map_or((given, "-".into()), |f| (f.strength, f.status.to_string().replace(';', "")));
         Ok(format!(
-            "{rows},{count},{accuracy:.5},{nll:.5},{virial:.4},{strength:.5},{status},{gradients:.1},{:.0},{seconds:.3},{factor:.3},{short_nll:.5}",
-            gradients * rows as f64
+            "{rows},{count},{accuracy:.5},{nll:.5},{virial:.4},{strength:.5},{status},{gradients:.1},{row_gradients:.0},{seconds:.3},{factor:.3},{short_nll:.5}"
         ))
     }
 

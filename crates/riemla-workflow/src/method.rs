@@ -113,7 +113,7 @@ mod tests {
             let config = RunConfig::from(Reference::named(name).expect("a method"));
             assert_eq!(MethodName::from(&config).name(), name);
         }
-        let batch = Some(BatchPlan { size: 5.into(), design: BatchDesign::Uniform });
+        let batch = Some(BatchPlan::new(5, BatchDesign::Uniform));
         let config = PosteriorConfig { batch, ..PosteriorConfig::new(Method::LinRiemLa) };
         assert_eq!(MethodName::from(&config.into()), MethodName::LinRiemLaBatches);
         assert!(MethodName::leading("mine").is_none());

@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use riemla::geometry::Integrator;
 use riemla::ode::DormandPrince;
-use riemla::posterior::{Method, MetricChoice, PosteriorConfig, Statistic, Strength, Unfinished};
+use riemla::posterior::{
+    BatchLength, Method, MetricChoice, PosteriorConfig, Statistic, Strength, Unfinished,
+};
 use serde::{Deserialize, Serialize};
 
 use polish_name::PolishName;
@@ -151,6 +153,11 @@ impl Setting {
     /// The metric of geodesics.
     pub fn metric(self) -> MetricChoice {
         self.config(Method::RiemLa).metric
+    }
+
+    /// How far draws on batches go: as in the paper, except that the defaults of the library are right on all rows.
+    pub fn batch_length(self) -> BatchLength {
+        if self.kind == Self::CALIBRATED.kind { BatchLength::Auto } else { BatchLength::Full }
     }
 
     /// Whether rows are needed that are neither trained nor tested on.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use riemla::geometry::Counters;
-use riemla::posterior::{Posterior, SearchStatus, Trial};
+use riemla::posterior::{BatchLength, Posterior, SearchStatus, Trial};
 use serde::{Deserialize, Serialize};
 
 use crate::of_run::{self, Place};
@@ -23,6 +23,9 @@ pub struct FoundStrength {
     pub slope: Option<f64>,
     /// How the search ended.
     pub status: SearchStatus,
+    /// How far draws go towards the ends of their geodesics: below 1 where draws on batches are shortened.
+    #[serde(default = "full_length")]
+    pub length: f64,
     /// What the first finished draws said of it; none before they were asked.
     #[serde(default)]
     pub last_word: Option<LastWord>,
@@ -30,8 +33,25 @@ pub struct FoundStrength {
     pub trials: Vec<(f64, Option<f64>)>,
     /// What it cost.
     pub counters: Counters,
+    /// How many of its gradients were on all rows.
+    #[serde(default)]
+    pub on_all_rows: usize,
     /// Seconds it took, all parts together.
     pub seconds: f64,
+}
+
+/// Of draws that were made before there was another.
+fn full_length() -> f64 {
+    1.0
+}
+
+impl FoundStrength {
+    /// The posterior with the strength and the length that were found.
+    fn applied_to(&self, posterior: Posterior) -> riemla::Result<Posterior> {
+        let posterior = posterior.with_strength(self.strength)?;
+        let found = posterior.config().batch.is_some_and(|plan| plan.length == BatchLength::Auto);
+        if found { posterior.with_length(BatchLength::Factor(self.length)) } else { Ok(posterior) }
+    }
 }
 
 /// What finished draws said of the strength that a search found.
@@ -69,7 +89,7 @@ pub(crate) fn settle(
     session: Session<'_>,
     draws: u64,
 ) -> Result<Settled> {
-    if !posterior.config().method.is_riemannian() || posterior.config().strength.fixed().is_some() {
+    if !posterior.needs_calibration()? {
         return Ok(Settled { posterior, found: None });
     }
     let trials = place.map(|(file, run)| (kept_file(file), run.clone()));
@@ -81,7 +101,7 @@ pub(crate) fn settle(
         // If that fails they are in nobody's way.
         let _ = std::fs::remove_file(file);
     }
-    let posterior = posterior.with_strength(found.strength)?;
+    let posterior = found.applied_to(posterior)?;
     Ok(Settled { posterior, found: Some(found) })
 }
 
@@ -130,9 +150,11 @@ fn search(
         strength: calibration.strength,
         slope: calibration.slope,
         status: calibration.status,
+        length: calibration.length,
         last_word: None,
         trials: calibration.trials.iter().map(tried).collect(),
         counters: calibration.counters,
+        on_all_rows: calibration.on_all_rows,
         seconds: seconds(),
     }))
 }

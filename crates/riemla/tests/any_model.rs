@@ -158,7 +158,7 @@ fn an_error_names_what_the_model_lacks() {
             Ok(_) => panic!("no error"),
             Err(error) => error.to_string(),
         };
-    let batch = Some(BatchPlan { size: 5.into(), design: BatchDesign::Uniform });
+    let batch = Some(BatchPlan::new(5, BatchDesign::Uniform));
     let solver = Integrator::DormandPrince(DormandPrince::default());
     for (config, words) in [
         (PosteriorConfig::new(Method::LinLa), "no linearised outputs"),

@@ -232,7 +232,7 @@ fn posteriors_and_batches() -> Result<()> {
     let laplace = Arc::new(Laplace::fit(&loss, &network.initialize(1), &keep, Control::default())?);
     let make = |config| Posterior::of_network(&loss, &laplace, config);
     for size in [0, 11] {
-        let batch = Some(BatchPlan { size: size.into(), design: BatchDesign::Uniform });
+        let batch = Some(BatchPlan::new(size, BatchDesign::Uniform));
         assert_error!(
             make(PosteriorConfig { batch, ..PosteriorConfig::paper(Method::RiemLa) }),
             Error::Range { .. }
@@ -242,7 +242,7 @@ fn posteriors_and_batches() -> Result<()> {
             Error::Range { .. }
         );
     }
-    let batch = Some(BatchPlan { size: 5.into(), design: BatchDesign::Stratified });
+    let batch = Some(BatchPlan::new(5, BatchDesign::Stratified));
     assert_error!(
         make(PosteriorConfig { batch, ..PosteriorConfig::paper(Method::La) }),
         Error::Unsupported(_)

@@ -37,7 +37,7 @@ fn keep() -> LaplaceConfig {
 }
 
 fn batched(method: Method, size: impl Into<BatchSize>, design: BatchDesign) -> PosteriorConfig {
-    let batch = Some(BatchPlan { size: size.into(), design });
+    let batch = Some(BatchPlan::new(size, design));
     PosteriorConfig { batch, ..PosteriorConfig::paper(method) }
 }
 
@@ -289,7 +289,7 @@ fn plans_come_back_from_files_and_others_are_refused() {
         (r#"{"size":3,"design":"uniform"}"#, 3.into(), BatchDesign::Uniform),
         (r#"{"size":3,"design":"stratified"}"#, 3.into(), BatchDesign::Stratified),
     ] {
-        let plan = BatchPlan { size, design };
+        let plan = BatchPlan::new(size, design);
         assert_eq!(read(text).unwrap(), plan);
         assert_eq!(serde_json::to_string(&plan).unwrap(), text);
     }

@@ -199,7 +199,7 @@ fn batches_are_fresh_for_every_draw_and_can_keep_label_frequencies() {
     let p = problem();
     for stratified in [false, true] {
         let design = if stratified { BatchDesign::Stratified } else { BatchDesign::Uniform };
-        let batch = Some(BatchPlan { size: 12.into(), design });
+        let batch = Some(BatchPlan::new(12, design));
         let config = PosteriorConfig { batch, ..PosteriorConfig::paper(Method::RiemLa) };
         let posterior = p.posterior(config.clone());
         let laplace = p.laplace(&keep());

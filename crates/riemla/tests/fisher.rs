@@ -196,7 +196,7 @@ fn posteriors_run_with_the_fisher_metric() {
         let laplace = Arc::new(Laplace::fit(&loss, &theta, &config, Control::default()).unwrap());
         let make = |config| Posterior::of_network(&loss, &laplace, config);
         for method in [Method::RiemLa, Method::LinRiemLa] {
-            for batch in [None, Some(BatchPlan { size: 20.into(), design: BatchDesign::Stratified })] {
+            for batch in [None, Some(BatchPlan::new(20, BatchDesign::Stratified))] {
                 let config = PosteriorConfig { batch, ..PosteriorConfig::fisher(method) };
                 let posterior = make(config).unwrap();
                 let set = posterior.sample(1, 4, Control::default()).unwrap();

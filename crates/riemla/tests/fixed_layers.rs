@@ -165,7 +165,7 @@ fn draws_of_the_last_layers_are_those_of_the_whole() {
     let searched =
         |method| PosteriorConfig { metric: MetricChoice::Preconditioned, ..PosteriorConfig::new(method) };
     let base = |method| PosteriorConfig { strength: Strength::Fixed(0.3), ..searched(method) };
-    let batch = |design| Some(BatchPlan { size: 20.into(), design });
+    let batch = |design| Some(BatchPlan::new(20, design));
     let polish = Some(Polish { length: PolishLength::Gradients(60), ..Polish::default() });
     for (subset, config) in [
         (Subset::LastLayer, base(Method::RiemLa)),

@@ -439,7 +439,7 @@ fn what_cannot_be_polished_is_refused() {
     let laplace = laplace(&loss, &theta, Subset::All);
     let make = |config: PosteriorConfig| Posterior::of_network(&loss, &laplace, config).map(drop);
     let with = |polish| PosteriorConfig { polish: Some(polish), ..PosteriorConfig::new(Method::RiemLa) };
-    let batch = Some(BatchPlan { size: 20.into(), design: BatchDesign::Uniform });
+    let batch = Some(BatchPlan::new(20, BatchDesign::Uniform));
     let error = make(PosteriorConfig { batch, ..with(Polish::of(10)) }).unwrap_err();
     assert!(matches!(&error, Error::Unsupported(why) if why.contains("all rows")), "{error}");
     let error = make(PosteriorConfig { method: Method::Map, ..with(Polish::of(10)) }).unwrap_err();

@@ -159,7 +159,7 @@ fn at_strength(method: Method) -> PosteriorConfig {
 #[test]
 fn draws_end_at_the_same_loss_and_have_the_bits_of_one_thread() {
     let (loss, laplace) = fitted();
-    let batch = Some(BatchPlan { size: BatchSize::Rows(50), design: Default::default() });
+    let batch = Some(BatchPlan::new(BatchSize::Rows(50), Default::default()));
     let polish = Some(Polish::of(20));
     for config in [
         at_strength(Method::RiemLa),

@@ -95,8 +95,10 @@ fn verdict(p: &Problem, posterior: &Posterior, rule: Strength, seed: u64, draws:
         strength: posterior.config().strength.fixed().unwrap_or(1.0),
         slope: Some(-0.5),
         status: SearchStatus::Converged,
+        length: 1.0,
         trials: Vec::new(),
         counters: Default::default(),
+        on_all_rows: 0,
     };
     let verdict = posterior.verdict(seed, &found, draws).unwrap().unwrap();
     assert!(verdict.error >= 0.0, "{:?}", p.laplace.gradient_norm);
@@ -340,7 +342,7 @@ fn subsets_batches_and_other_integrators_are_calibrated_too() {
     let other = calibration(&p.posterior(other), 1);
     assert!((other.strength / full.strength).ln().abs() < 0.15, "{} {}", other.strength, full.strength);
     for method in [Method::RiemLa, Method::LinRiemLa] {
-        let batch = Some(BatchPlan { size: 30.into(), design: BatchDesign::Stratified });
+        let batch = Some(BatchPlan::new(30, BatchDesign::Stratified));
         let posterior = p.posterior(PosteriorConfig { batch, method, ..config.clone() });
         let found = calibration(&posterior, 1);
         let draws = posterior.sample(1, 10, Control::default()).unwrap();

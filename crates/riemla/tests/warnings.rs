@@ -148,7 +148,7 @@ fn the_virial_ratio_is_judged_by_its_standard_error() {
         assert_eq!(both, warned, "{target} from {ratio}");
     }
     // No strength helps draws that see a tenth of the rows: the remedy is another.
-    let batch = Some(BatchPlan { size: 6.into(), design: BatchDesign::Stratified });
+    let batch = Some(BatchPlan::new(6, BatchDesign::Stratified));
     let posterior = problem.configured(PosteriorConfig { batch, ..PosteriorConfig::new(Method::RiemLa) });
     let set = posterior.sample(1, 20, Control::default()).unwrap();
     assert_eq!(set.calibration.as_ref().map(|found| found.status), Some(SearchStatus::Closest));

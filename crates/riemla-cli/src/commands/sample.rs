@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use riemla::nn::Arithmetic;
 use riemla::posterior::{
-    BatchDesign, BatchPlan, BatchSize, Method, MetricChoice, Polish, PolishLength, PolishReport,
+    BatchDesign, BatchLength, BatchPlan, BatchSize, Method, MetricChoice, Polish, PolishLength, PolishReport,
     PosteriorConfig, Strength,
 };
 use riemla::reference::Reference;
@@ -73,6 +73,12 @@ pub struct Sample {
     /// leverage=SHARE (how far the probabilities follow these shares, below 1, if not 0.5) [default: uniform]
     #[arg(long, value_name = "DESIGN", requires = "batch", value_parser = batch_design)]
     pub batch_design: Option<BatchDesign>,
+
+    /// How far draws on batches go: full (to the ends of their geodesics, as in the paper), auto (shortened towards
+    /// the trained weights by one factor, such that their virial ratio on all rows is 1), or a factor up to 1
+    /// [default: auto with the preset calibrated, otherwise full]
+    #[arg(long, value_name = "LENGTH", requires = "batch", value_parser = batch_length)]
+    pub batch_length: Option<BatchLength>,
 
     /// Preset of metric, strength and integrator
     #[arg(long, value_name = "NAME", default_value = "calibrated", value_parser = preset())]
@@ -217,6 +223,10 @@ fn batch_design(text: &str) -> Result<BatchDesign, String> {
     text.parse().map_err(|error: riemla::Error| error.to_string())
 }
 
+fn batch_length(text: &str) -> Result<BatchLength, String> {
+    text.parse().map_err(|error: riemla::Error| error.to_string())
+}
+
 /// A name that is one directory.
 fn set_name(text: &str) -> Result<String, String> {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
@@ -300,7 +310,8 @@ fn posterior(arguments: &Sample, method: Method) -> PosteriorConfig {
         None => PosteriorConfig::of_commands(method).polish.filter(|_| by_default),
     };
     posterior.arithmetic = arguments.arithmetic.unwrap_or_default();
-    posterior.batch = arguments.batch.map(|size| BatchPlan { size, design });
+    let length = arguments.batch_length.unwrap_or(arguments.preset.batch_length());
+    posterior.batch = arguments.batch.map(|size| BatchPlan { size, design, length });
     posterior
 }
 
@@ -329,6 +340,7 @@ fn in_words(taken: &Taken) -> String {
     let some = |name: &str, value: Option<f64>, digits| value.map(|_| row(name, number(value, digits)));
     rows.extend(some("virial ratio (ideal: 1)", summary.virial_ratio, 3));
     rows.extend(some("strength of the metric", summary.strength, 4));
+    rows.extend(some("length of the draws (geodesics: 1)", summary.length, 3));
     rows.extend(some("rise of the loss, mean", summary.loss_rise, 2));
     rows.extend(some("gradients per draw", summary.gradients, 1));
     if let Some(share) = summary.unfinished {

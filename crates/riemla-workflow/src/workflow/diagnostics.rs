@@ -25,6 +25,8 @@ pub struct Diagnosis {
 pub struct Summary {
     /// Strength of the metric.
     pub strength: Option<f64>,
+    /// How far draws on batches go towards the ends of their geodesics; none without batches, or where they go to the end.
+    pub length: Option<f64>,
     /// Mean of (θ − θ*)·∇L(θ) over the number of weights: 1 for draws from the posterior.
     pub virial_ratio: Option<f64>,
     /// Mean rise of the loss from θ*.
@@ -75,10 +77,18 @@ impl Diagnosis {
             let some = chain.is_some() || geodesic.is_some();
             some.then(|| (chain.unwrap_or(0) + geodesic.unwrap_or(0)) as f64)
         };
+        let batch = posterior.config().batch.filter(|plan| !plan.length.is_full());
+        let length = batch.and_then(|plan| plan.length.factor());
+        let rises = match length {
+            // The loss of its batch at the end of the geodesic is not that of the draw.
+            Some(_) if !thetas.is_empty() => posterior.loss_rises(&thetas)?,
+            _ => set.draws.iter().filter_map(rise).collect(),
+        };
         let summary = Summary {
             strength: posterior.config().fixed_strength(),
+            length,
             virial_ratio: virial,
-            loss_rise: some(set.draws.iter().filter_map(rise).collect()),
+            loss_rise: some(rises),
             gradients: some(set.draws.iter().filter_map(gradients).collect()),
             unfinished: method.is_riemannian().then(|| set.unfinished()),
             failed: set.failed.len(),

@@ -21,6 +21,9 @@ pub struct SetSummary {
     pub theta: Digest,
     /// Strength of the metric.
     pub strength: Option<f64>,
+    /// How far draws on batches go towards the ends of their geodesics, if not to the end.
+    #[serde(default)]
+    pub length: Option<f64>,
     /// Mean of (θ − θ*)·∇L(θ) over the number of weights: 1 for draws from the posterior.
     pub virial_ratio: Option<f64>,
     /// Mean rise of the loss from θ*.
@@ -42,6 +45,7 @@ impl SetSummary {
             draws: draws.len(),
             theta: Digest::of_numbers(draws.iter().map(|draw| draw.theta.as_slice())),
             strength: finite(summary.strength),
+            length: summary.length,
             virial_ratio: finite(summary.virial_ratio),
             loss_rise: finite(summary.loss_rise),
             gradients: finite(summary.gradients),

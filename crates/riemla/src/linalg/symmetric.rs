@@ -101,8 +101,16 @@ mod tests {
             portable(Product(column, &x, &mut plain));
             for i in 0..dim {
                 let exact: f64 = (0..dim).map(|j| a[i.min(j)][i.max(j)] * x[j]).sum();
-                assert!((fast[i] - exact).abs() < 1e-13 * dim as f64, "{dim}, row {i}: {} for {exact}", fast[i]);
-                assert!((plain[i] - exact).abs() < 1e-13 * dim as f64, "{dim}, row {i}: {} for {exact}", plain[i]);
+                assert!(
+                    (fast[i] - exact).abs() < 1e-13 * dim as f64,
+                    "{dim}, row {i}: {} for {exact}",
+                    fast[i]
+                );
+                assert!(
+                    (plain[i] - exact).abs() < 1e-13 * dim as f64,
+                    "{dim}, row {i}: {} for {exact}",
+                    plain[i]
+                );
             }
         }
     }

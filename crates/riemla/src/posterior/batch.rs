@@ -6,7 +6,7 @@ use std::str::FromStr;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Posterior};
+use super::{BatchLength, Model, Posterior};
 use crate::data::{draw_batch, draw_by_probability, inclusion_probabilities};
 use crate::random::{Purpose, Rng, stream};
 use crate::{Error, Result};
@@ -20,6 +20,16 @@ pub struct BatchPlan {
     /// Which rows, and how much each counts.
     #[serde(default)]
     pub design: BatchDesign,
+    /// How far the draws go towards the ends of their geodesics.
+    #[serde(default, skip_serializing_if = "BatchLength::is_full")]
+    pub length: BatchLength,
+}
+
+impl BatchPlan {
+    /// Batches of a design, whose draws are the ends of their geodesics.
+    pub fn new(size: impl Into<BatchSize>, design: BatchDesign) -> Self {
+        Self { size: size.into(), design, length: BatchLength::Full }
+    }
 }
 
 /// Rows per batch; in files a number, or the word `auto`.
@@ -274,6 +284,7 @@ impl Posterior {
             return Err(Error::range("batch size", rows, format!("between 1 and the {all} rows")));
         }
         plan.design.labels(&*self.model)?;
+        plan.length.validate()?;
         let leverage = matches!(plan.design, BatchDesign::Leverage { .. });
         if let BatchDesign::Leverage { share } = plan.design {
             check_share(share)?;

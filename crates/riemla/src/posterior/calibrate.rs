@@ -1,4 +1,4 @@
-//! Finding the strength of the metric by the rules of [`Strength`].
+//! Finding the strength of the metric by the rules of [`Strength`], and the length of draws on batches.
 //!
 //! The virial identity: for any density p ∝ exp(−L) on ℝᴷ that falls off at infinity and any fixed
 //! point θ*, the divergence of (θ − θ*)p integrates to 0, so E[(θ − θ*)·∇L(θ)] = K. θ* need not be a
@@ -14,9 +14,10 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::pilots::Pilots;
-use super::ratio::{Estimate, Height, or_nan, ratio};
+use super::ratio::{Estimate, Height, or_nan};
 use super::root::{Plan, Root, root};
 use super::search::{self, SearchStatus};
+use super::shorten::shorten;
 use super::{Posterior, Strength};
 use crate::geometry::{Counters, Geodesic, Status};
 use crate::{Control, Error, Result};
@@ -48,7 +49,7 @@ fn or_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Resul
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
 
-/// A strength found by a rule.
+/// A strength found by a rule, and the length of draws on batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// The rule.
@@ -59,10 +60,15 @@ pub struct Calibration {
     pub slope: Option<f64>,
     /// How the search ended.
     pub status: SearchStatus,
+    /// How far draws go towards the ends of their geodesics: below 1 where draws on batches are shortened
+    /// ([`super::BatchLength`]).
+    pub length: f64,
     /// The strengths tried, in order.
     pub trials: Vec<Trial>,
-    /// What the trials cost together.
+    /// What the trials and the search for the length cost together.
     pub counters: Counters,
+    /// How many of their gradients were on all rows: to see how high pilots lie.
+    pub on_all_rows: usize,
 }
 
 /// Pilots at every strength that is tried; two where they are known well enough, by the variance 2/K of exact draws.
@@ -105,12 +111,21 @@ pub(super) fn calibrate(
             root(plan, |x, pilots| search.trial(natural * x, pilots))?
         }
     };
-    let status = if control.is_stopped() { SearchStatus::Stopped } else { status };
-    let trials = search.trials;
-    let mut counters = Counters::default();
-    trials.iter().for_each(|trial| counters += trial.counters);
     let strength = rule.fixed().unwrap_or(natural * strength);
-    Ok(Calibration { rule, strength, slope, status, trials, counters })
+    let mut counters = Counters::default();
+    search.trials.iter().for_each(|trial| counters += trial.counters);
+    let mut on_all_rows = search.trials.iter().flat_map(|trial| &trial.heights).flatten().count();
+    let mut length = 1.0;
+    if posterior.finds_length()?
+        && !control.is_stopped()
+        && let Some(found) = shorten(&search.pilots, strength, control.quiet())?
+    {
+        length = found.factor;
+        counters += found.counters;
+        on_all_rows += found.on_all_rows;
+    }
+    let status = if control.is_stopped() { SearchStatus::Stopped } else { status };
+    Ok(Calibration { rule, strength, slope, status, length, trials: search.trials, counters, on_all_rows })
 }
 
 /// How many pilots.
@@ -169,9 +184,9 @@ impl Search<'_> {
             self.score(&geodesics)?
         } else {
             counters.gradients += finished;
-            heights.extend(self.pilots.heights(first, &geodesics)?);
+            heights.extend(self.pilots.heights(first, &geodesics, 1.0)?);
             let ends: Vec<Height> = heights.iter().flatten().copied().collect();
-            ratio(rule, self.posterior.gaussian().subset().len() as f64, &ends)
+            self.pilots.ratio(rule, &ends)
         };
         let (Estimate { value, error }, heights) = (estimate, heights.split_off(first.min(heights.len())));
         Ok(Some(Trial { strength, first, value, error, heights, finished, counters }))

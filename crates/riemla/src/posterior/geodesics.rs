@@ -1,5 +1,6 @@
 //! The geodesics of a posterior's draws: which loss, which metric, which weights.
 
+use super::sampler::Reach;
 use super::{Draw, GeodesicSummary, MetricChoice, Model, Posterior, Unfinished};
 use crate::geometry::{
     Counters, Geodesic, Integrator, LossGeometry, Status, exponential_map, geodesic_of_metric,
@@ -45,12 +46,12 @@ impl Posterior {
         self.gaussian.draw_tangent(&mut rng)
     }
 
-    /// A draw at a given strength; an error if it was stopped on its way, whatever the policy.
+    /// A draw of a given strength and length; an error if it was stopped on its way, whatever the policy.
     pub(super) fn draw_geodesic(
         &self,
         seed: u64,
         index: u64,
-        strength: f64,
+        Reach { strength, length }: Reach,
         control: Control<'_>,
     ) -> Result<Draw> {
         let loss = self.draw_loss(seed, index)?;
@@ -67,7 +68,7 @@ impl Posterior {
             let accepted = geodesic.status == Status::Reached || self.config.unfinished == Unfinished::Keep;
             if accepted {
                 let summary = GeodesicSummary::new(&geodesic, spent, attempt);
-                return Ok(Draw::new(index, geodesic.end, Some(summary)));
+                return Ok(Draw::new(index, self.shortened(geodesic.end, length), Some(summary)));
             }
             spent += geodesic.counters;
             if attempt > redraws {
@@ -150,12 +151,13 @@ impl Posterior {
     }
 
     /// The geodesic of a draw's first tangent with `points` evenly spaced points along it, for plots.
-    /// (A draw whose first geodesic did not finish may have been redrawn; its end is then another.)
+    /// (A draw whose first geodesic did not finish may have been redrawn; its end is then another. One on a batch may lie
+    /// before the end, [`super::BatchLength`].)
     pub fn trace_geodesic(&self, seed: u64, index: u64, points: usize) -> Result<Geodesic> {
         if !self.config.method.is_riemannian() {
             return Err(Error::Unsupported(format!("{} does not use geodesics", self.config.method)));
         }
-        let strength = self.strength(seed, Control::default())?;
+        let strength = self.reach(seed, Control::default())?.strength;
         let (loss, v) = (self.draw_loss(seed, index)?, self.tangent(seed, index, 0));
         self.follow(&loss, strength, &self.config.integrator, &v, points, Control::default())
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::geodesics::DrawLoss;
-use super::ratio::Height;
+use super::ratio::{Estimate, Height, ratio};
 use super::{MetricChoice, Posterior, Strength};
 use crate::curvature::Gaussian;
 use crate::geometry::{Geodesic, Status};
@@ -33,9 +33,11 @@ impl<'a> Pilots<'a> {
             let v = posterior.tangent(seed, index, 0);
             Ok(Pilot { v, loss: posterior.draw_loss(seed, index)? })
         };
-        let count = posterior.config().strength.pilots() as u64;
-        let pilots = (0..count).map(pilot).collect::<Result<_>>()?;
-        Ok(Self { posterior, heights: Heights::new(posterior, posterior.config().strength)?, pilots })
+        let rule = posterior.config().strength;
+        // Where the strength is a number there is only a length to find.
+        let count = if rule.pilots() == 0 { Strength::virial().pilots() } else { rule.pilots() };
+        let pilots = (0..count as u64).map(pilot).collect::<Result<_>>()?;
+        Ok(Self { posterior, heights: Heights::new(posterior, rule)?, pilots })
     }
 
     pub fn len(&self) -> usize {
@@ -60,15 +62,22 @@ impl<'a> Pilots<'a> {
         self.pilots[pilots].par_iter().with_max_len(1).map(geodesic).collect()
     }
 
-    /// How high the pilots from `first` on end; none where a geodesic did not finish. A gradient each.
-    pub fn heights(&self, first: usize, geodesics: &[Geodesic]) -> Result<Vec<Option<Height>>> {
+    /// How high the pilots from `first` on lie at a factor of the way to their ends; none where a geodesic did not finish.
+    /// A gradient each.
+    pub fn heights(&self, first: usize, geodesics: &[Geodesic], factor: f64) -> Result<Vec<Option<Height>>> {
         let pairs = self.pilots[first..].iter().zip(geodesics);
         let height = |(pilot, geodesic): (&Pilot, &Geodesic)| {
-            (geodesic.status == Status::Reached).then(|| self.heights.of(&pilot.v, &geodesic.end))
+            let reached = geodesic.status == Status::Reached;
+            reached.then(|| self.heights.of(&pilot.v, &geodesic.end, factor))
         };
         let heights = pairs.map(height).collect();
         check_failure(self.heights.loss)?;
         Ok(heights)
+    }
+
+    /// What `rule` makes of heights.
+    pub fn ratio(&self, rule: Strength, heights: &[Height]) -> Estimate {
+        ratio(rule, self.posterior.gaussian().subset().len() as f64, heights)
     }
 }
 
@@ -133,12 +142,13 @@ impl<'a> Heights<'a> {
         Ok(Self { posterior, loss, loss_start, gradient, data })
     }
 
-    /// Of the end of the geodesic with tangent `v`.
-    pub fn of(&self, v: &[f64], end: &[f64]) -> Height {
+    /// Of the draw at a factor of the way to the end of the geodesic with tangent `v`.
+    pub fn of(&self, v: &[f64], end: &[f64], factor: f64) -> Height {
         let moving = &self.posterior.moving;
-        let (gaussian, v, end) = (moving.gaussian(), moving.part(v), moving.part(end));
+        let end = self.posterior.shortened(end.to_vec(), factor);
+        let (gaussian, v, end) = (moving.gaussian(), moving.part(v), moving.part(&end));
         let k = gaussian.subset().len() as f64;
-        let slope = dot(&self.gradient, v);
+        let slope = factor * dot(&self.gradient, v);
         let mut gradient = vec![0.0; end.len()];
         let rise = self.loss.value_and_gradient(end, &mut gradient) - self.loss_start;
         let virial = dot(&gradient, end) - dot(&gradient, gaussian.theta());
@@ -147,7 +157,7 @@ impl<'a> Heights<'a> {
             None => (0.0, 0.0),
             Some(DataPart { prior, prior_start, pull, determined }) => {
                 let data_rise = rise - (prior.value(end) - prior_start);
-                let data_slope = slope - dot(pull, v);
+                let data_slope = slope - factor * dot(pull, v);
                 ((data_rise - data_slope) / (0.5 * determined), (square - prior.quadratic(v)) / determined)
             }
         };

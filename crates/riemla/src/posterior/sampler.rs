@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::batch::Leverages;
 use super::{
-    Calibration, Draw, Method, MetricChoice, Model, Moving, PolishFound, PosteriorConfig, SampleSet,
-    SearchStatus, Strength, Trial,
+    BatchLength, Calibration, Draw, Method, MetricChoice, Model, Moving, PolishFound, PosteriorConfig,
+    SampleSet, SearchStatus, Strength, Trial,
 };
 use crate::curvature::{DiagonalPrecision, Gaussian, Laplace};
 use crate::nn::Arithmetic;
@@ -34,6 +34,15 @@ pub struct Posterior {
     calibrations: Mutex<HashMap<u64, Arc<Calibration>>>,
     /// Steps and lengths of chains found so far, by seed.
     pub(super) polishes: Mutex<HashMap<u64, Arc<PolishFound>>>,
+}
+
+/// How far the draws of a set go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Reach {
+    /// Strength of the metric.
+    pub strength: f64,
+    /// Factor of the way to the ends of their geodesics.
+    pub length: f64,
 }
 
 /// A score of draws on held-out data, lower is better: see [`Posterior::with_held_out`].
@@ -106,9 +115,23 @@ impl Posterior {
     pub fn with_strength(mut self, strength: f64) -> Result<Self> {
         self.config.strength = Strength::Fixed(strength);
         self.config.strength.validate()?;
+        Ok(self.forgetting())
+    }
+
+    /// The same posterior with draws on batches of a given length.
+    pub fn with_length(mut self, length: BatchLength) -> Result<Self> {
+        length.validate()?;
+        if let Some(plan) = &mut self.config.batch {
+            plan.length = length;
+        }
+        Ok(self.forgetting())
+    }
+
+    /// Without what was found for other settings.
+    fn forgetting(mut self) -> Self {
         self.calibrations = Mutex::default();
         self.polishes = Mutex::default();
-        Ok(self)
+        self
     }
 
     /// The choices it was made with; the metric is never [`MetricChoice::Auto`] but what that stands for here.
@@ -131,8 +154,8 @@ impl Posterior {
         self.model.smoothness_warning().filter(|_| self.config.method.is_riemannian())
     }
 
-    /// The strength under `seed` and how it was found; `None` where there is nothing to find: for a
-    /// number, for the Fisher metric, for methods without geodesics.
+    /// The strength under `seed` and how it was found, and the length of draws on batches; `None` where there is
+    /// nothing to find: for methods without geodesics, and where strength (the Fisher metric has none) and length are given.
     ///
     /// The search runs once per seed and is remembered. Nothing but the seed matters to it. After a stop
     /// its status is [`SearchStatus::Stopped`]. `known` are trials of the same search that were made
@@ -143,8 +166,7 @@ impl Posterior {
         known: &[Trial],
         control: Control<'_, Trial>,
     ) -> Result<Option<Arc<Calibration>>> {
-        let rule = self.config.strength.fixed().is_none() && self.config.metric != MetricChoice::Fisher;
-        if !(self.config.method.is_riemannian() && rule) {
+        if !self.needs_calibration()? {
             return Ok(None);
         }
         let found = || self.calibrations.lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,31 +181,40 @@ impl Posterior {
         Ok(Some(calibration))
     }
 
-    /// The strength used with `seed`.
-    pub(super) fn strength(&self, seed: u64, control: Control<'_>) -> Result<f64> {
+    /// Whether the strength, or the length of draws on batches, has yet to be found.
+    pub fn needs_calibration(&self) -> Result<bool> {
+        let rule = self.config.strength.fixed().is_none() && self.config.metric != MetricChoice::Fisher;
+        Ok(self.config.method.is_riemannian() && (rule || self.finds_length()?))
+    }
+
+    /// Strength and length used with `seed`.
+    pub(super) fn reach(&self, seed: u64, control: Control<'_>) -> Result<Reach> {
         match self.calibration(seed, &[], control.quiet())? {
-            None => Ok(self.config.strength.fixed().unwrap_or(1.0)),
+            None => {
+                let length = self.config.batch.and_then(|plan| plan.length.factor()).unwrap_or(1.0);
+                Ok(Reach { strength: self.config.strength.fixed().unwrap_or(1.0), length })
+            }
             Some(found) if found.status == SearchStatus::Stopped => {
                 Err(Error::Stopped { what: "the strength was found".into() })
             }
-            Some(found) => Ok(found.strength),
+            Some(found) => Ok(Reach { strength: found.strength, length: found.length }),
         }
     }
 
     /// Draw number `index` under `seed`: the same bits wherever and whenever it is taken. After a stop
     /// the error is [`Error::Stopped`].
     pub fn draw(&self, seed: u64, index: u64, control: Control<'_>) -> Result<Draw> {
-        let strength = self.strength(seed, control)?;
-        let draw = self.draw_unpolished(seed, index, strength, control)?;
+        let reach = self.reach(seed, control)?;
+        let draw = self.draw_unpolished(seed, index, reach, control)?;
         self.polished(seed, draw, control)
     }
 
-    /// The draw before its polish, at a given strength.
+    /// The draw before its polish.
     pub(super) fn draw_unpolished(
         &self,
         seed: u64,
         index: u64,
-        strength: f64,
+        reach: Reach,
         control: Control<'_>,
     ) -> Result<Draw> {
         match self.config.method {
@@ -192,7 +223,7 @@ impl Posterior {
                 let theta = self.gaussian.draw(&mut stream(seed, Purpose::Draw, index));
                 Ok(Draw::new(index, theta, None))
             }
-            Method::RiemLa | Method::LinRiemLa => self.draw_geodesic(seed, index, strength, control),
+            Method::RiemLa | Method::LinRiemLa => self.draw_geodesic(seed, index, reach, control),
         }
     }
 

@@ -34,10 +34,11 @@ pub struct Verdict {
 
 impl Posterior {
     /// What draws at the strength of `found` say of its rule, with the tangents of `seed`. Costs a gradient of the loss
-    /// per draw. `None` where there is nothing to say: the rule looks at held-out data, or was not met by the pilots
-    /// either.
+    /// per draw. `None` where there is nothing to say: the rule looks at held-out data, was not met by the pilots
+    /// either, or the draws were shortened ([`super::BatchLength`]).
     pub fn verdict(&self, seed: u64, found: &Calibration, draws: &[Draw]) -> Result<Option<Verdict>> {
-        let known = found.slope.filter(|_| found.status == SearchStatus::Converged);
+        let as_long = found.length == 1.0;
+        let known = found.slope.filter(|_| found.status == SearchStatus::Converged && as_long);
         let Some(slope) = known else { return Ok(None) };
         if draws.is_empty() {
             return Err(Error::range("number of draws", 0, "at least 1"));
@@ -46,7 +47,7 @@ impl Posterior {
         let height = |draw: &Draw| {
             let geodesic = draw.geodesic.filter(|geodesic| geodesic.status == Status::Reached)?;
             let v = self.tangent(seed, draw.index, geodesic.attempts as u64 - 1);
-            Some(heights.of(&v, &draw.theta))
+            Some(heights.of(&v, &draw.theta, 1.0))
         };
         let ends: Vec<Height> = draws.par_iter().filter_map(height).collect();
         check_failure(self.moving_objective()?)?;

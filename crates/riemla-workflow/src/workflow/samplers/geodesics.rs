@@ -79,7 +79,7 @@ impl Geodesics {
     fn settled(self, keeper: &Keeper<'_>) -> Result<Settled> {
         keeper.session.watch.begin("choosing the strength of the metric", 0);
         let place = keeper.file(STRENGTH_FILE);
-        if self.settings.method.is_riemannian() && self.settings.strength.fixed().is_none() {
+        if self.posterior.needs_calibration()? {
             wait_for(place.as_ref(), "strength of the metric", "--strength", keeper)?;
         }
         let draws = keeper.missing().len() as u64;
@@ -94,10 +94,15 @@ impl Geodesics {
             }
             (settled, _) => settled?,
         };
-        if let Some(FoundStrength { strength, status, .. }) = &settled.found {
+        if let Some(FoundStrength { strength, status, length, .. }) = &settled.found {
             let converged = *status == SearchStatus::Converged;
             let status = if converged { String::new() } else { format!(" ({status})") };
             keeper.session.watch.note(&format!("strength of the metric: {strength:.4}{status}"));
+            if *length < 1.0 {
+                keeper.session.watch.note(&format!(
+                    "draws on batches are shortened to {length:.3} of their length, so that the loss of all rows is right"
+                ));
+            }
         }
         Ok(settled)
     }
@@ -227,7 +232,7 @@ impl Drawing<'_> {
             if !set.stopped && !self.keeper.halted() && self.keeper.shard.is_none() {
                 self.last_word(&posterior, strength)?;
             }
-            match posterior.config().fixed_strength() == Some(strength.strength) {
+            match posterior.config().strength.fixed() == Some(strength.strength) {
                 true => first = Some((set, begun.elapsed())),
                 false => posterior = posterior.with_strength(strength.strength)?,
             }
@@ -301,8 +306,8 @@ impl Drawing<'_> {
 
 /// What the library would have found.
 fn calibration(rule: Strength, found: &FoundStrength) -> Calibration {
-    let FoundStrength { strength, slope, status, counters, .. } = *found;
-    Calibration { rule, strength, slope, status, trials: Vec::new(), counters }
+    let FoundStrength { strength, slope, status, length, counters, on_all_rows, .. } = *found;
+    Calibration { rule, strength, slope, status, length, trials: Vec::new(), counters, on_all_rows }
 }
 
 impl Finished for Drawn {

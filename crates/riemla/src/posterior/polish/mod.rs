@@ -122,9 +122,9 @@ impl Posterior {
     /// The first draws of a seed before their polish, uncertain weights only, and their gradients. Draws that fail
     /// are left out, unless all do.
     fn pilots(&self, seed: u64, count: u64, control: Control<'_>) -> Result<(Vec<Vec<f64>>, usize)> {
-        let strength = self.strength(seed, control)?;
+        let reach = self.reach(seed, control)?;
         let indices: Vec<u64> = (0..count).collect();
-        let draw = |&index: &u64| self.draw_unpolished(seed, index, strength, control);
+        let draw = |&index: &u64| self.draw_unpolished(seed, index, reach, control);
         let drawn: Vec<Result<Draw>> = indices.par_iter().with_max_len(1).map(draw).collect();
         let (mut starts, mut gradients, mut failure) = (Vec::new(), 0, None);
         for draw in drawn {
