@@ -74,7 +74,7 @@ fn draws_on_batches_have_one_length_in_all_processes() {
         sample("posterior", "-n 5");
         assert_eq!(file("posterior", "samples.safetensors"), expected);
         sample("resumed", "-n 2");
-        let found = common::text(&file("resumed", "strength.json"));
+        let found = common::text(&file("resumed", "calibration.json"));
         assert!(found.replace(' ', "").contains("\"length\":0."), "{found}");
         sample("resumed", "-n 5");
         assert_eq!(file("resumed", "samples.safetensors"), expected);
@@ -83,7 +83,7 @@ fn draws_on_batches_have_one_length_in_all_processes() {
     let set = "one/samples/riem-la-batches";
     let full = scratch.bytes(&format!("{set}/samples.safetensors"));
     assert_ne!(full, scratch.bytes("one/samples/given/samples.safetensors"));
-    assert!(!scratch.join(&format!("{set}/strength.json")).exists(), "nothing was to be found");
+    assert!(!scratch.join(&format!("{set}/calibration.json")).exists(), "nothing was to be found");
 }
 
 #[test]

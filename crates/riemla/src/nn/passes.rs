@@ -145,12 +145,12 @@ impl Network {
     /// Walks from the seed of `adjoint` down to node `lowest` and calls `step` at each layer with its
     /// index, its place, the adjoint of its output and where to write the one of its input, if anybody
     /// above `lowest` asks for it.
-    fn reverse<'a>(
+    fn reverse(
         &self,
-        point: Point<'a>,
+        point: Point<'_>,
         adjoint: &mut Adjoint,
         lowest: usize,
-        mut step: impl FnMut(usize, &dyn Layer, At<'a>, &[f64], Option<&mut [f64]>),
+        mut step: impl FnMut(usize, &dyn Layer, At<'_>, &[f64], Option<&mut [f64]>),
     ) {
         assert!(point.values.keeps_derivatives(), "reverse pass: a trace that keeps too little");
         let n = point.values.n;
@@ -231,16 +231,22 @@ impl Network {
         });
     }
 
+    /// The place of layer `l` in a pass; none for a sum.
+    pub fn place<'a>(&self, l: usize, theta: &'a [f64], x: &'a [f64], values: &'a Trace) -> Option<At<'a>> {
+        let Operation::Layer { input, .. } = self.nodes.get(l)?.operation else { return None };
+        Some(self.at(l, input, Point { theta, x, values }))
+    }
+
     /// Runs the adjoints down to layer `lowest`, seed in `adjoint`, and calls `visit` at each layer
     /// with its index, its place and the adjoint of its output.
-    pub fn visit_adjoints<'a>(
+    pub fn visit_adjoints(
         &self,
-        theta: &'a [f64],
-        x: &'a [f64],
-        values: &'a Trace,
+        theta: &[f64],
+        x: &[f64],
+        values: &Trace,
         adjoint: &mut Adjoint,
         lowest: usize,
-        mut visit: impl FnMut(usize, At<'a>, &[f64]),
+        mut visit: impl FnMut(usize, At<'_>, &[f64]),
     ) {
         let point = Point { theta, x, values };
         self.reverse(point, adjoint, lowest, |l, layer, at, y_adjoint, x_adjoint| {
