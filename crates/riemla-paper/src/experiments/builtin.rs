@@ -62,6 +62,7 @@ pub fn open(name_or_path: &str) -> Result<Experiment> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{NetworkChoice, Problem, Split};
     use super::*;
 
     #[test]
@@ -74,6 +75,21 @@ mod tests {
                 assert_eq!(Experiment::parse(name, &experiment.to_toml()).expect("reads"), experiment);
             }
         }
+    }
+
+    #[test]
+    fn problems_keep_what_they_say_and_inherit_the_rest() {
+        let problems = builtin("scale").expect("built in").problems;
+        let find = |name: &str| problems.iter().find(|problem| problem.name == name).expect("a problem");
+        let images = |problem: &Problem| match problem.split {
+            Split::Images { per_class, test, .. } => (per_class, test),
+            _ => panic!("{:?}", problem.split),
+        };
+        let (few, all) = (find("cnn-1e4 5000"), find("cnn-1e4 60000"));
+        assert_eq!((images(few), images(all)), ((Some(500), 8000), (None, 8000)));
+        assert_eq!((&few.data, &few.training), (&all.data, &all.training));
+        assert_eq!(few.network, all.network);
+        assert!(matches!(few.network, NetworkChoice::Layers(_)), "found by its name");
     }
 
     #[test]

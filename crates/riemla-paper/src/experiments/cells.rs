@@ -19,6 +19,9 @@ pub struct Outcome {
     pub failures: Vec<String>,
 }
 
+/// One cell.
+type Cell<'w, L> = dyn Fn(&<L as Line>::Key, &Log<L>) -> Result<L> + 'w;
+
 /// What is done with some cells.
 pub struct Work<'w, L: Line> {
     /// Whether the line of an earlier run is what the cell would give now.
@@ -28,7 +31,7 @@ pub struct Work<'w, L: Line> {
     /// Steps of progress that a cell counts for.
     pub steps: &'w dyn Fn(&L::Key) -> u64,
     /// Runs a cell, counts its steps and says what came out; the log has what was done before.
-    pub run: &'w dyn Fn(&L::Key, &Log<L>) -> Result<L>,
+    pub run: &'w Cell<'w, L>,
 }
 
 /// A run: its log, its part of the cells, and what went wrong so far.
