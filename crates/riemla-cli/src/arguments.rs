@@ -56,9 +56,7 @@ where
 }
 
 /// Reads one of the words by which files know a type; the words that are taken, perhaps with help.
-pub fn named<T>(
-    words: impl IntoIterator<Item = impl Into<PossibleValue>>,
-) -> impl TypedValueParser<Value = T> + Clone
+pub fn named<T>(words: impl IntoIterator<Item = impl Into<PossibleValue>>) -> impl TypedValueParser<Value = T>
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
 {
@@ -66,7 +64,7 @@ where
 }
 
 /// Reads the name of a preset.
-pub fn preset() -> impl TypedValueParser<Value = Setting> + Clone {
+pub fn preset() -> impl TypedValueParser<Value = Setting> {
     named(Setting::PRESET_HELP.map(|(name, help)| PossibleValue::new(name).help(help)))
 }
 
