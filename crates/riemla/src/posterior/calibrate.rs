@@ -112,20 +112,9 @@ pub(super) fn calibrate(
         }
     };
     let strength = rule.fixed().unwrap_or(natural * strength);
-    let mut counters = Counters::default();
-    search.trials.iter().for_each(|trial| counters += trial.counters);
-    let mut on_all_rows = search.trials.iter().flat_map(|trial| &trial.heights).flatten().count();
-    let mut length = 1.0;
-    if posterior.finds_length()?
-        && !control.is_stopped()
-        && let Some(found) = shorten(&search.pilots, strength, control.quiet())?
-    {
-        length = found.factor;
-        counters += found.counters;
-        on_all_rows += found.on_all_rows;
-    }
+    let found = search.found(rule, strength, slope)?;
     let status = if control.is_stopped() { SearchStatus::Stopped } else { status };
-    Ok(Calibration { rule, strength, slope, status, length, trials: search.trials, counters, on_all_rows })
+    Ok(Calibration { status, ..found })
 }
 
 /// How many pilots.
@@ -146,6 +135,25 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// What was found, with the length of draws on batches at this strength.
+    fn found(self, rule: Strength, strength: f64, slope: Option<f64>) -> Result<Calibration> {
+        let Self { pilots, posterior, control, trials, .. } = self;
+        let mut counters = Counters::default();
+        trials.iter().for_each(|trial| counters += trial.counters);
+        let mut on_all_rows = trials.iter().flat_map(|trial| &trial.heights).flatten().count();
+        let mut length = 1.0;
+        if posterior.finds_length()?
+            && !control.is_stopped()
+            && let Some(found) = shorten(&pilots, strength, control.quiet())?
+        {
+            length = found.factor;
+            counters += found.counters;
+            on_all_rows += found.on_all_rows;
+        }
+        let status = SearchStatus::Converged;
+        Ok(Calibration { rule, strength, slope, status, length, trials, counters, on_all_rows })
+    }
+
     /// What the rule looks at, of the first pilots at one strength; `None` if a stop was requested.
     fn trial(&mut self, strength: f64, pilots: usize) -> Result<Option<Estimate>> {
         let before = self.trials.iter().filter(|trial| trial.strength == strength);

@@ -45,8 +45,8 @@ impl Misplaced {
             }
             (_, Self::TooClose) => "lower the strength of the metric, or choose it by the virial rule",
             (DrawsMade::Batches, _) => {
-                "each draw follows the loss of its own batch and ignores the other rows; use larger batches, all rows, \
-                 or a larger prior precision"
+                "each draw follows the loss of its own batch and ignores the other rows; shorten them (length auto), or use \
+                 larger batches, all rows, or a larger prior precision"
             }
             (DrawsMade::Geodesics, _) => "raise the strength of the metric, or choose it by the virial rule",
         }
