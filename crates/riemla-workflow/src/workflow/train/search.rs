@@ -24,8 +24,8 @@ use crate::workflow::predictor::Predictor;
 /// Prior precision where the evidence cannot choose one, and noise (of a standardised target) to begin with.
 const FIRST_PRIOR: f64 = 1.0;
 const FIRST_NOISE: f64 = 0.5;
-/// Trials after which the rest can be estimated.
-const SEEN: usize = 5;
+/// Trials after which the rest can be estimated: the first few, under strong priors, are much cheaper than the rest.
+const SEEN: usize = 10;
 
 /// What a training took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]

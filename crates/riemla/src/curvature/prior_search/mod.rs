@@ -6,7 +6,7 @@
 //! searched for on a ladder from a strong prior to a weak one, with two descents per rung: from the weights
 //! of the rung before, and from fresh weights. Then the best rung is refined.
 //!
-//! With many rows, or where a gradient is much work, the search is sparing (`sparing.rs`): the same ladder on some rows, its best
+//! Where a gradient is much work, the search is sparing (`sparing.rs`): the same ladder on some rows, its best
 //! rung on all rows, and descents in whitened coordinates (`whitened.rs`).
 //!
 //! Where every output has a noise of its own, ρ is δ times the geometric mean of the σ², and the noises settle in turn with
@@ -55,7 +55,7 @@ pub struct PriorSearch {
 /// How much a search may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SearchEffort {
-    /// Sparing with more than 2000 rows, or where a gradient is as much work as with many rows; else thorough.
+    /// Sparing where a gradient is much work (1000 images with a convolutional network, say); else thorough.
     #[default]
     Auto,
     /// Two descents on every rung of the ladder, with all rows.
@@ -150,7 +150,7 @@ impl PriorSearch {
         match self.effort {
             SearchEffort::Auto => {
                 let work = loss.samples().saturating_mul(loss.network().work());
-                self.recipe.in_batches(loss.samples()) || work > MUCH_WORK
+                work > MUCH_WORK
             }
             SearchEffort::Thorough => false,
             SearchEffort::Sparing => true,
