@@ -34,7 +34,7 @@ use point::Searcher;
 const FULL_EVIDENCE: usize = 1000;
 
 /// Multiplications of a forward pass over all rows from which a search is sparing.
-const MUCH_WORK: usize = 50_000_000;
+const MUCH_WORK: usize = 1_000_000_000;
 
 /// Settings of the search.
 #[derive(Debug, Clone, PartialEq)]
