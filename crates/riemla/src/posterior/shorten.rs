@@ -14,6 +14,8 @@ const ENOUGH: f64 = 0.06;
 const CLOSE: f64 = 0.005;
 /// Factors that are looked at, at most; a loss that grows like a power of the distance needs three or four.
 const MOST: usize = 14;
+/// Limits of the power with which the ratio falls there.
+const POWERS: (f64, f64) = (0.5, 8.0);
 /// Limits of a step of the logarithm of the factor, while the root is not between two factors yet.
 const STEPS: (f64, f64) = (0.02, 0.4);
 
@@ -66,10 +68,11 @@ fn largest(mut logarithm: impl FnMut(f64) -> Result<f64>) -> Result<f64> {
         return Ok(1.0);
     }
     let mut low: Option<(f64, f64)> = None;
+    // Along a quadratic loss the ratio falls with the square of the factor.
+    let mut power = 2.0;
     for _ in 1..MOST {
         let x = match low {
-            // Along a quadratic loss the ratio falls with the square of the factor.
-            None => high.0 - (0.5 * high.1).clamp(STEPS.0, STEPS.1),
+            None => high.0 - (high.1 / power).clamp(STEPS.0, STEPS.1),
             Some(low) => {
                 let share = low.1 / (low.1 - high.1);
                 low.0 + share.clamp(0.1, 0.9) * (high.0 - low.0)
@@ -80,6 +83,7 @@ fn largest(mut logarithm: impl FnMut(f64) -> Result<f64>) -> Result<f64> {
             return Ok(x.exp());
         }
         if y > 0.0 {
+            power = ((high.1 - y) / (high.0 - x)).clamp(POWERS.0, POWERS.1);
             high = (x, y);
         } else {
             low = Some((x, y));
@@ -109,7 +113,7 @@ mod tests {
                 let (factor, looked) = run(|s| height * s.powf(power));
                 let wanted = f64::powf(height, -1.0 / power);
                 assert!((factor / wanted).ln().abs() <= CLOSE / power + 1e-12, "{height} {power}: {factor}");
-                assert!(looked <= 13, "{height} {power}: {looked}");
+                assert!(looked <= 11, "{height} {power}: {looked}");
             }
         }
     }
