@@ -103,9 +103,9 @@ fn too_little_memory_is_told_before_it_is_taken() {
     let scratch = common::scratch();
     scratch.moons();
     scratch.ok("train --data train.csv --hidden 40 --out model");
-    let message = scratch.fails("fit model --data train.csv --memory 800k --out p");
+    let message = scratch.fails("fit model --data train.csv --memory 4M --out p");
     assert!(message.contains("a full posterior of 202 weights needs about"), "{message}");
-    assert!(message.contains("800 kB") && message.contains("--structure kron"), "{message}");
+    assert!(message.contains("4.0 MB") && message.contains("--structure kron"), "{message}");
     assert!(!scratch.join("p").exists());
 }
 

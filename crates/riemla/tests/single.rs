@@ -182,7 +182,8 @@ fn draws_end_at_the_same_loss_and_have_the_bits_of_one_thread() {
             draws(config, 1).iter().map(|draw| draw.geodesic.unwrap().diagnostics.loss_end).collect()
         };
         for (double, single) in ends(&config).iter().zip(ends(&single)) {
-            assert!((single / double - 1.0).abs() < 1e-4, "{double} {single}");
+            // What the setting promises: curves on batches are chaotic, and rounding alone moves their ends.
+            assert!((single / double - 1.0).abs() < 1e-3, "{double} {single}");
         }
     }
 }
