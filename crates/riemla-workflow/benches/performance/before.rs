@@ -194,8 +194,7 @@ pub fn section(old: &str) -> String {
         let exact = Measured::run(&own, index, strength, true);
         let (Some(before), Some(exact)) = (before, exact) else { continue };
         let metric = if row.by_default { "default" } else { "paper" };
-        let _ = writeln!(
-            page,
+        let line = format!(
             "| {} | {} | {} | {metric} | {:.3} | {:.1} | {:.1} | {:.2} | {:.0}, {:.0} | {:.0}, {:.0} | {:.1e} | {:.1e} | {} | {} |",
             row.problem,
             row.prior,
@@ -213,6 +212,10 @@ pub fn section(old: &str) -> String {
             now.unfinished,
             before.unfinished
         );
+        // The last rows take minutes.
+        eprintln!("{line}");
+        page += &line;
+        page.push('\n');
     }
     page + "\n"
 }
