@@ -18,6 +18,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+// Long on purpose: one change after the other, so that nothing a set depends on is forgotten.
 #[test]
 fn draws_of_another_posterior_are_refused_with_what_changed() {
     let scratch = common::scratch();

@@ -22,6 +22,7 @@ fn other() -> Digest {
     Digest::of_numbers([&[9.0][..]])
 }
 
+// Long on purpose: one change after the other, so that nothing a set depends on is forgotten.
 #[test]
 fn a_log_and_a_set_name_everything_that_has_changed() {
     let of = |depends_on: Origin| RunInfo { depends_on, ..run() };

@@ -24,8 +24,8 @@ use crate::workflow::predictor::Predictor;
 /// Prior precision where the evidence cannot choose one, and noise (of a standardised target) to begin with.
 const FIRST_PRIOR: f64 = 1.0;
 const FIRST_NOISE: f64 = 0.5;
-/// Trials after which the rest can be estimated: the first few, under strong priors, are much cheaper than the rest.
-const SEEN: usize = 10;
+/// Trials after which the rest can be estimated.
+const SEEN: usize = 5;
 
 /// What a training took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
             }
             watch.step();
             if trial.number == SEEN {
-                let seconds = start.elapsed().as_secs_f64() / trial.share;
+                let seconds = start.elapsed().as_secs_f64() * trial.expected as f64 / SEEN as f64;
                 watch.estimate(&format!(
                     "{name}: about {} priors to try, roughly {seconds:.0} s; Ctrl-C keeps the best so far",
                     trial.expected

@@ -77,8 +77,7 @@ impl Searcher<'_> {
         Ok(Some(if warm.evidence >= fresh.evidence { warm } else { fresh }))
     }
 
-    /// Fresh weights.
-    pub(super) fn fresh(&self, offset: u64) -> Vec<f64> {
+    fn fresh(&self, offset: u64) -> Vec<f64> {
         self.loss.network().initialize(self.settings.seed.wrapping_add(offset))
     }
 }

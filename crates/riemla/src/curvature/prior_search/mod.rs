@@ -6,9 +6,6 @@
 //! searched for on a ladder from a strong prior to a weak one, with two descents per rung: from the weights
 //! of the rung before, and from fresh weights. Then the best rung is refined.
 //!
-//! Where a gradient is much work, the search is sparing (`sparing.rs`): the same ladder on some rows, its best
-//! rung on all rows, and descents in whitened coordinates (`whitened.rs`).
-//!
 //! Where every output has a noise of its own, ρ is δ times the geometric mean of the σ², and the noises settle in turn with
 //! the weights at every ρ (`../output_noise.rs`). Likelihoods without noise have σ = 1.
 //!
@@ -16,12 +13,9 @@
 //! weights that are held fixed, which can be a hundred nats below the best, from any start
 //! (docs/decisions/0020-prior-search.md).
 
-mod descent;
 mod ladder;
 mod point;
 mod refine;
-mod sparing;
-mod whitened;
 
 use super::{PriorChoice, Structure};
 use crate::nn::Network;
@@ -32,9 +26,6 @@ use point::Searcher;
 
 /// Up to so many weights the evidence uses the full curvature, beyond it Kronecker factors.
 const FULL_EVIDENCE: usize = 1000;
-
-/// Multiplications of a forward pass over all rows from which a search is sparing.
-const MUCH_WORK: usize = 1_000_000_000;
 
 /// Settings of the search.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,32 +39,11 @@ pub struct PriorSearch {
     pub recipe: Recipe,
     /// Seed of the fresh weights.
     pub seed: u64,
-    /// How many descents there are, and how they are made.
-    pub effort: SearchEffort,
-}
-
-/// How much a search may cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SearchEffort {
-    /// Sparing where a gradient is much work (1000 images with a convolutional network, say); else thorough.
-    #[default]
-    Auto,
-    /// Two descents on every rung of the ladder, with all rows.
-    Thorough,
-    /// The ladder on some of the rows, then few descents on all; descents in coordinates in which the curvatures are
-    /// alike.
-    Sparing,
 }
 
 impl Default for PriorSearch {
     fn default() -> Self {
-        Self {
-            prior: PriorChoice::Optimize,
-            structure: None,
-            recipe: Recipe::default(),
-            seed: 1,
-            effort: SearchEffort::Auto,
-        }
+        Self { prior: PriorChoice::Optimize, structure: None, recipe: Recipe::default(), seed: 1 }
     }
 }
 
@@ -95,12 +65,8 @@ pub struct PriorTrial {
     pub number: usize,
     /// About how many there will be.
     pub expected: usize,
-    /// About which share of the work is done, from 0 to 1.
-    pub share: f64,
     /// Where its descent began.
     pub start: TrialStart,
-    /// Rows that it was made with: its evidence is that of these rows.
-    pub rows: usize,
     /// Prior precision.
     pub prior_precision: PriorPrecision,
     /// Noise, or the geometric mean of those of the outputs; none where the likelihood has none.
@@ -127,8 +93,6 @@ pub struct PriorFound {
     pub trials: usize,
     /// Gradients of all descents.
     pub gradients: usize,
-    /// Rows that these gradients and the curvatures visited: a curvature visits every row once per output.
-    pub row_visits: usize,
     /// Whether a stop was requested: these are the best weights until then.
     pub stopped: bool,
 }
@@ -140,21 +104,10 @@ impl PriorSearch {
     /// weights so far are returned.
     pub fn run(&self, loss: &NetworkLoss, control: Control<'_, PriorTrial>) -> Result<PriorFound> {
         let mut searcher = Searcher::new(self, loss, control)?;
-        searcher.rungs()?;
+        searcher.ladder()?;
         searcher.confirm()?;
         searcher.refine()?;
         searcher.finish()
-    }
-
-    fn is_sparing(&self, loss: &NetworkLoss) -> bool {
-        match self.effort {
-            SearchEffort::Auto => {
-                let work = loss.samples().saturating_mul(loss.network().work());
-                work > MUCH_WORK
-            }
-            SearchEffort::Thorough => false,
-            SearchEffort::Sparing => true,
-        }
     }
 
     fn structure_for(&self, network: &Network) -> Structure {
@@ -183,7 +136,6 @@ impl Searcher<'_> {
             report: best.report,
             trials: self.trials,
             gradients: self.gradients,
-            row_visits: self.row_visits,
             stopped: self.control.is_stopped(),
         })
     }

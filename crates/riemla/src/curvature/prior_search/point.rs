@@ -1,6 +1,5 @@
 //! One point of the search: the minimum of the loss under a prior, and its evidence.
 
-use super::sparing::Stages;
 use super::{PriorSearch, PriorTrial, TrialStart};
 use crate::curvature::hyperparameters::noise_of;
 use crate::curvature::{Laplace, LaplaceConfig, PriorChoice, Structure, output_noise};
@@ -10,6 +9,11 @@ use crate::objective::{Likelihood, NetworkLoss, Objective as _, OutputNoise, Pri
 use crate::train::{TrainReport, TrainStatus};
 use crate::{Control, Error, Result};
 
+/// A descent ends at this share of √δ: the loss is then at most half its square, about 0.0005 nats, above
+/// that of a minimum, whatever its curvature. Coarser ones end on saddles, whose evidence is too high.
+const TOLERANCE: f64 = 0.03;
+/// Most iterations of a descent on the way.
+const ITERATIONS: usize = 1000;
 /// Candidates that are kept with their weights.
 const KEPT: usize = 6;
 
@@ -53,9 +57,6 @@ pub(super) struct Searcher<'a> {
     pub(super) best: Vec<Candidate>,
     pub(super) trials: usize,
     pub(super) gradients: usize,
-    pub(super) row_visits: usize,
-    /// Whether descents are in coordinates in which curvatures are alike (`descent.rs`), and few.
-    pub(super) sparing: bool,
     /// The last evidence that could not be computed.
     pub(super) failure: Option<Error>,
     /// The highest coordinate. Noise is not above the targets: under a prior that is much too weak the evidence
@@ -63,10 +64,9 @@ pub(super) struct Searcher<'a> {
     pub(super) highest: f64,
     structure: Structure,
     /// Noise of the last trial: the scale on which descents of the next are exact enough.
-    pub(super) sigma: f64,
+    sigma: f64,
     /// That of every output, where each has its own; `sigma` is then their geometric mean.
-    pub(super) noise: Option<OutputNoise>,
-    pub(super) stages: Stages,
+    noise: Option<OutputNoise>,
 }
 
 impl<'a> Searcher<'a> {
@@ -100,13 +100,10 @@ impl<'a> Searcher<'a> {
             best: Vec::new(),
             trials: 0,
             gradients: 0,
-            row_visits: 0,
-            sparing: settings.is_sparing(loss),
             failure: None,
             structure: settings.structure_for(loss.network()),
             sigma: sigma.or(noise.as_ref().map(geometric_mean)).unwrap_or(1.0),
             noise,
-            stages: Stages::default(),
         })
     }
 
@@ -156,13 +153,11 @@ impl<'a> Searcher<'a> {
         let found = self.descend(at, theta, start == TrialStart::Fresh, false)?;
         self.trials += 1;
         let best = self.best.first().is_none_or(|best| found.evidence > best.evidence);
-        let (expected, share) = self.outlook();
+        let expected = self.expected();
         self.control.report(&PriorTrial {
             number: self.trials,
-            expected,
-            share,
+            expected: expected.max(self.trials),
             start,
-            rows: self.loss.samples(),
             prior_precision: found.prior.to_precision(),
             sigma_noise: noise_of(found.likelihood)
                 .or(output_noise::of(found.likelihood).as_ref().map(geometric_mean)),
@@ -221,9 +216,27 @@ impl<'a> Searcher<'a> {
         Ok(Candidate { at: at.to_vec(), theta, prior, likelihood, report, log_likelihood, evidence, exact })
     }
 
-    pub(super) fn loss_at(&self, at: &[f64]) -> Result<NetworkLoss> {
+    fn loss_at(&self, at: &[f64]) -> Result<NetworkLoss> {
         let (prior, likelihood) = self.prior_at(at, self.sigma)?;
         self.loss.with(likelihood, prior)
+    }
+
+    /// Descends to the minimum under the prior and noise of a point.
+    fn settle(&mut self, at: &[f64], theta: &mut [f64], fresh: bool, exact: bool) -> Result<TrainReport> {
+        let loss = self.loss_at(at)?;
+        let weakest = loss.prior().precisions().fold(f64::INFINITY, f64::min);
+        let mut recipe = self.settings.recipe;
+        let tolerance = (!exact).then(|| (TOLERANCE * weakest.sqrt()).max(recipe.gradient_tolerance));
+        recipe.iterations = if exact { recipe.iterations } else { recipe.iterations.min(ITERATIONS) };
+        // With few rows L-BFGS finds as good minima from fresh weights as after Adam; with many,
+        // mini-batches are the cheapest way to come near one.
+        if fresh && (recipe.in_batches(loss.data().len()) || self.dim() == 0) {
+            let report = recipe.approach(&loss, self.settings.seed, theta, self.control.quiet())?;
+            self.gradients += report.evaluations;
+        }
+        let report = recipe.polish(&loss, theta, tolerance, self.control.quiet())?;
+        self.gradients += report.evaluations;
+        Ok(report)
     }
 
     /// Takes the next noise of every output, where each has its own; whether it changed. The weights are then no minimum
@@ -234,7 +247,9 @@ impl<'a> Searcher<'a> {
             return Ok(false);
         }
         let loss = self.loss_at(at)?;
-        let Ok(fitted) = self.curvature(&loss, theta, self.structure) else { return Ok(false) };
+        let Ok(fitted) = Laplace::fit(&loss, theta, &self.keeping(), self.control.quiet()) else {
+            return Ok(false);
+        };
         let with_prior = matches!(self.unknown, Unknown::Scalar | Unknown::PerLayer(_));
         let next = output_noise::next(&loss, &noise, &fitted.gaussian, with_prior)?;
         if output_noise::change(&noise, &next) < output_noise::SETTLED {
@@ -244,21 +259,14 @@ impl<'a> Searcher<'a> {
         Ok(true)
     }
 
-    /// The curvature and evidence at a point, in a structure. Every output takes a backward pass.
-    pub(super) fn curvature(
-        &mut self,
-        loss: &NetworkLoss,
-        theta: &[f64],
-        structure: Structure,
-    ) -> Result<Laplace> {
-        self.row_visits += loss.samples() * loss.network().outputs();
-        let keep = LaplaceConfig { structure, prior: PriorChoice::Keep, ..LaplaceConfig::default() };
-        Laplace::fit(loss, theta, &keep, self.control.quiet())
+    /// The curvature under a prior that is given.
+    fn keeping(&self) -> LaplaceConfig {
+        LaplaceConfig { structure: self.structure, prior: PriorChoice::Keep, ..LaplaceConfig::default() }
     }
 
     /// The evidence at a minimum; −∞, with the cause kept, where there is none.
     fn evidence(&mut self, loss: &NetworkLoss, theta: &[f64]) -> Result<f64> {
-        match self.curvature(loss, theta, self.structure) {
+        match Laplace::fit(loss, theta, &self.keeping(), self.control.quiet()) {
             Ok(fitted) => Ok(fitted.log_marginal_likelihood.unwrap_or(f64::NEG_INFINITY)),
             Err(error) => {
                 self.failure = Some(error);

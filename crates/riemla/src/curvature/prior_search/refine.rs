@@ -43,7 +43,7 @@ impl Searcher<'_> {
     }
 
     /// Climbs up or else down; whether it did, or none after a stop.
-    pub(super) fn either_way(&mut self, coordinates: &[usize], step: f64) -> Result<Option<bool>> {
+    fn either_way(&mut self, coordinates: &[usize], step: f64) -> Result<Option<bool>> {
         Ok(match self.climb(coordinates, step)? {
             Some(false) => self.climb(coordinates, -step)?,
             climbed => climbed,
