@@ -49,7 +49,7 @@ struct Means {
     sets: Vec<String>,
     methods: Vec<String>,
     /// Means and standard errors over seeds.
-    losses: Vec<Vec<(f64, f64)>>,
+    losses: Vec<Vec<(f64, Option<f64>)>>,
 }
 
 impl Means {
@@ -63,10 +63,7 @@ impl Means {
             scored.filter_map(Scored::log_loss).filter(|loss| loss.is_finite()).collect()
         };
         methods.retain(|method| sets.iter().all(|set| !of(set, method).is_empty()));
-        let mean = |set: &str, method: &str| {
-            let (mean, error) = mean_and_error(&of(set, method));
-            (mean, error.unwrap_or(0.0))
-        };
+        let mean = |set: &str, method: &str| mean_and_error(&of(set, method));
         let row = |set: &String| methods.iter().map(|method| mean(set, method)).collect();
         let losses = sets.iter().map(row).collect();
         Self { sets, methods, losses }
@@ -213,9 +210,14 @@ fn losses(means: &Means) -> Table {
     let mut table =
         Table::new("table", means.methods.clone()).caption("Log loss, mean and standard error over seeds.");
     for (set, row) in means.sets.iter().zip(&means.losses) {
-        table.row(set, row.iter().map(|(mean, error)| format!("{mean:.3} ± {error:.3}")).collect::<Vec<_>>());
+        table.row(set, row.iter().map(in_words).collect::<Vec<_>>());
     }
     table
+}
+
+/// A mean with its standard error, which one seed does not have.
+fn in_words((mean, error): &(f64, Option<f64>)) -> String {
+    error.map_or_else(|| format!("{mean:.3}"), |error| format!("{mean:.3} ± {error:.3}"))
 }
 
 fn costs(records: &[Record], means: &Means) -> Table {
