@@ -68,8 +68,8 @@ fn search(posterior: Posterior, weights: usize, seed: u64) -> riemla::Result<Opt
     let per_draw = set.counters().gradients as f64 / set.draws.len() as f64;
     let cost = found.counters.gradients as f64 / per_draw;
     // Whatever the search ended with: this is to be seen.
-    let slope = Some(found.slope.unwrap_or(-1.0));
-    let judged = Calibration { slope, status: SearchStatus::Converged, ..(*found).clone() };
+    let slopes = Some(found.slopes.unwrap_or([-1.0; 2]));
+    let judged = Calibration { slopes, status: SearchStatus::Converged, ..(*found).clone() };
     let verdict = posterior.verdict(seed, &judged, &set.draws)?;
     // What the rule wants to be 1; then the mean rise of the loss over K/2, without any control variate.
     let (ratio, error) = verdict.map_or((f64::NAN, f64::NAN), |verdict| (verdict.ratio, verdict.error));

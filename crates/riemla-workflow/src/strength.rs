@@ -18,9 +18,9 @@ use crate::workflow::Result;
 pub struct FoundStrength {
     /// The strength.
     pub strength: f64,
-    /// How the logarithm of the rule's ratio changes there with that of the strength; none where it is not known.
+    /// How the logarithms of the rule's ratios change there with that of the strength; none where they are not known.
     #[serde(default)]
-    pub slope: Option<f64>,
+    pub slopes: Option<[f64; 2]>,
     /// How the search ended.
     pub status: SearchStatus,
     /// How far draws go towards the ends of their geodesics: below 1 where draws on batches are shortened.
@@ -148,7 +148,7 @@ fn search(
     let tried = |trial: &Trial| (trial.strength, Some(trial.value).filter(|value| value.is_finite()));
     Ok(Some(FoundStrength {
         strength: calibration.strength,
-        slope: calibration.slope,
+        slopes: calibration.slopes,
         status: calibration.status,
         length: calibration.length,
         last_word: None,

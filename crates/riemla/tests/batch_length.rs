@@ -86,7 +86,7 @@ fn shortened_draws_have_the_right_height_on_all_rows() {
                 let posterior = p.batched(with(method, calibration.strength.into()), 16, length);
                 let asked = Calibration {
                     rule: Strength::virial(),
-                    slope: Some(-1.0),
+                    slopes: Some([-1.0, 0.0]),
                     status: SearchStatus::Converged,
                     length: 1.0,
                     ..(*calibration).clone()

@@ -6,7 +6,7 @@ use std::time::Instant;
 use riemla::curvature::{Laplace, memory_estimate};
 use riemla::data::Targets;
 use riemla::objective::Likelihood;
-use riemla::posterior::{Posterior, PosteriorConfig};
+use riemla::posterior::{BatchLength, BatchPlan, Posterior, PosteriorConfig};
 use riemla::predict::{Prediction, fit_temperature};
 use riemla_files::{Digest, FittedTo, Origin};
 
@@ -94,10 +94,13 @@ impl<'a> Fitted<'a> {
         let Some(method) = key.method.posterior() else {
             return Err(riemla::Error::Unsupported(format!("{} is not a posterior", key.method)).into());
         };
-        let config = PosteriorConfig {
-            batch: self.ready.problem.batch.filter(|_| key.method.batched()),
-            ..key.setting.config(method)
-        };
+        let plan = self.ready.problem.batch.filter(|_| key.method.batched());
+        // A file that says nothing of the length leaves it to the setting.
+        let batch = plan.map(|plan| match plan.length {
+            BatchLength::Full => BatchPlan { length: key.setting.batch_length(), ..plan },
+            _ => plan,
+        });
+        let config = PosteriorConfig { batch, ..key.setting.config(method) };
         let posterior = Posterior::of_network(&self.fit.loss, &self.laplace, config)?;
         match &self.rows.validation {
             Some(rows) if key.setting.needs_validation() => Ok(posterior.with_held_out(rows.clone())?),

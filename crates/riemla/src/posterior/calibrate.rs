@@ -14,7 +14,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::pilots::Pilots;
-use super::ratio::{Estimate, Height, or_nan};
+use super::ratio::{Estimate, Height, Ratios, larger, or_nan};
 use super::root::{Plan, Root, root};
 use super::search::{self, SearchStatus};
 use super::shorten::shorten;
@@ -56,8 +56,9 @@ pub struct Calibration {
     pub rule: Strength,
     /// The strength a: between those that were tried.
     pub strength: f64,
-    /// How the logarithm of the ratio changes there with that of the strength; none where it is not known.
-    pub slope: Option<f64>,
+    /// How the logarithms of the two ratios of the rule, of the whole loss and of the data's, change there with that of
+    /// the strength, 0 where one is not known; none where neither is.
+    pub slopes: Option<[f64; 2]>,
     /// How the search ended.
     pub status: SearchStatus,
     /// How far draws go towards the ends of their geodesics: below 1 where draws on batches are shortened
@@ -94,25 +95,25 @@ pub(super) fn calibrate(
     let natural = pilots.natural_strength();
     let plan = plan(posterior, &pilots);
     let mut search = Search { pilots, posterior, known, control, trials: Vec::new() };
-    let Root { strength, slope, status } = match rule {
+    let Root { strength, slopes, status } = match rule {
         Strength::Fixed(strength) => {
-            Root { strength: strength / natural, slope: None, status: SearchStatus::Converged }
+            Root { strength: strength / natural, slopes: None, status: SearchStatus::Converged }
         }
         Strength::HeldOut { .. } if posterior.validation.is_none() => {
             let remedy = "a held-out strength needs held-out data: call Posterior::with_held_out";
             return Err(Error::Unsupported(remedy.into()));
         }
         Strength::HeldOut { .. } => {
-            let score = |x| Ok(search.trial(natural * x, plan.all)?.map(|estimate| estimate.value));
+            let score = |x| Ok(search.trial(natural * x, plan.all)?.map(|[score, _]| score.value));
             let (strength, status) = search::minimum(score)?;
-            Root { strength, slope: None, status }
+            Root { strength, slopes: None, status }
         }
         Strength::Virial { .. } | Strength::LossRise { .. } | Strength::Typical { .. } => {
             root(plan, |x, pilots| search.trial(natural * x, pilots))?
         }
     };
     let strength = rule.fixed().unwrap_or(natural * strength);
-    let found = search.found(rule, strength, slope)?;
+    let found = search.found(rule, strength, slopes)?;
     let status = if control.is_stopped() { SearchStatus::Stopped } else { status };
     Ok(Calibration { status, ..found })
 }
@@ -136,7 +137,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// What was found, with the length of draws on batches at this strength.
-    fn found(self, rule: Strength, strength: f64, slope: Option<f64>) -> Result<Calibration> {
+    fn found(self, rule: Strength, strength: f64, slopes: Option<[f64; 2]>) -> Result<Calibration> {
         let Self { pilots, posterior, control, trials, .. } = self;
         let mut counters = Counters::default();
         trials.iter().for_each(|trial| counters += trial.counters);
@@ -151,30 +152,38 @@ impl Search<'_> {
             on_all_rows += found.on_all_rows;
         }
         let status = SearchStatus::Converged;
-        Ok(Calibration { rule, strength, slope, status, length, trials, counters, on_all_rows })
+        Ok(Calibration { rule, strength, slopes, status, length, trials, counters, on_all_rows })
     }
 
     /// What the rule looks at, of the first pilots at one strength; `None` if a stop was requested.
-    fn trial(&mut self, strength: f64, pilots: usize) -> Result<Option<Estimate>> {
-        let before = self.trials.iter().filter(|trial| trial.strength == strength);
-        let mut heights: Vec<Option<Height>> = before.flat_map(|trial| trial.heights.clone()).collect();
+    fn trial(&mut self, strength: f64, pilots: usize) -> Result<Option<Ratios>> {
+        let heights: Vec<Option<Height>> = self.heights(strength).collect();
         let first = heights.len();
         let known = self.known.iter().find(|trial| trial.strength == strength && trial.first == first);
-        let trial = match known {
-            Some(trial) => trial.clone(),
+        match known {
+            Some(trial) => self.trials.push(trial.clone()),
             None => {
-                let Some(trial) = self.run(strength, pilots, &mut heights)? else { return Ok(None) };
+                let Some(trial) = self.run(strength, pilots, heights)? else { return Ok(None) };
                 self.control.report(&trial);
-                trial
+                self.trials.push(trial);
             }
-        };
-        let estimate = Estimate { value: trial.value, error: trial.error };
-        self.trials.push(trial);
-        Ok(Some(estimate))
+        }
+        let rule = self.posterior.config().strength;
+        if let (Strength::HeldOut { .. }, Some(&Trial { value, error, .. })) = (rule, self.trials.last()) {
+            return Ok(Some([Estimate { value, error }, Estimate::NONE]));
+        }
+        let ends: Vec<Height> = self.heights(strength).flatten().collect();
+        Ok(Some(self.pilots.ratios(rule, &ends)))
+    }
+
+    /// How high the pilots ended that were run at a strength so far.
+    fn heights(&self, strength: f64) -> impl Iterator<Item = Option<Height>> {
+        let at = self.trials.iter().filter(move |trial| trial.strength == strength);
+        at.flat_map(|trial| trial.heights.iter().copied())
     }
 
     /// Runs the pilots after those whose heights are known.
-    fn run(&self, strength: f64, pilots: usize, heights: &mut Vec<Option<Height>>) -> Result<Option<Trial>> {
+    fn run(&self, strength: f64, pilots: usize, mut heights: Vec<Option<Height>>) -> Result<Option<Trial>> {
         let (control, first) = (self.control, heights.len());
         if control.is_stopped() {
             return Ok(None);
@@ -187,16 +196,16 @@ impl Search<'_> {
         geodesics.iter().for_each(|geodesic| counters += geodesic.counters);
         let finished = geodesics.iter().filter(|geodesic| geodesic.status == Status::Reached).count();
         let rule = self.posterior.config().strength;
-        let estimate = if let Strength::HeldOut { .. } = rule {
+        let Estimate { value, error } = if let Strength::HeldOut { .. } = rule {
             counters.values += finished;
             self.score(&geodesics)?
         } else {
             counters.gradients += finished;
             heights.extend(self.pilots.heights(first, &geodesics, 1.0)?);
             let ends: Vec<Height> = heights.iter().flatten().copied().collect();
-            self.pilots.ratio(rule, &ends)
+            larger(self.pilots.ratios(rule, &ends))
         };
-        let (Estimate { value, error }, heights) = (estimate, heights.split_off(first.min(heights.len())));
+        let heights = heights.split_off(first.min(heights.len()));
         Ok(Some(Trial { strength, first, value, error, heights, finished, counters }))
     }
 

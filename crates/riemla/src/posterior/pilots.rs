@@ -5,7 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::geodesics::DrawLoss;
-use super::ratio::{Estimate, Height, ratio};
+use super::ratio::{Height, Ratios, ratios};
 use super::{MetricChoice, Posterior, Strength};
 use crate::curvature::Gaussian;
 use crate::geometry::{Geodesic, Status};
@@ -76,8 +76,8 @@ impl<'a> Pilots<'a> {
     }
 
     /// What `rule` makes of heights.
-    pub fn ratio(&self, rule: Strength, heights: &[Height]) -> Estimate {
-        ratio(rule, self.posterior.gaussian().subset().len() as f64, heights)
+    pub fn ratios(&self, rule: Strength, heights: &[Height]) -> Ratios {
+        ratios(rule, self.posterior.gaussian().subset().len() as f64, heights)
     }
 }
 

@@ -41,6 +41,9 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
+    /// Of what the rule does not look at: never the larger.
+    pub(super) const NONE: Self = Self { value: 0.0, error: 0.0 };
+
     /// The logarithm of the ratio and its standard error. Ratios beyond `largest` say only on which side of 1 they are,
     /// but that for sure.
     pub(super) fn logarithm(self, largest: f64) -> (f64, f64) {
@@ -49,36 +52,55 @@ impl Estimate {
     }
 }
 
-/// The ratio that `rule` wants to be 1, of draws in `k` dimensions. None finished means that the metric is too
+/// What a rule looks at: the ratio of the whole loss, and that of the data's. Both fall with the strength, at different
+/// rates, and the larger of them is to be 1.
+pub(super) type Ratios = [Estimate; 2];
+
+/// The larger one.
+pub(super) fn larger([whole, data]: Ratios) -> Estimate {
+    if data.value > whole.value { data } else { whole }
+}
+
+/// The ratios of `rule`, of draws in `k` dimensions. None finished means that the metric is too
 /// strong to integrate; a loss that is not finite means that it is too weak to keep the draws in its domain, and a
 /// negative average that it is too weak to keep them in the basin of θ*.
-pub(super) fn ratio(rule: Strength, k: f64, heights: &[Height]) -> Estimate {
+pub(super) fn ratios(rule: Strength, k: f64, heights: &[Height]) -> Ratios {
     let length = |height: &Height| height.tangent;
     let rise = || average(Statistic::Mean, k, heights, |height| (height.rise, length(height)));
     match rule {
         Strength::Virial { statistic, .. } => {
-            average(statistic, k, heights, |height| (height.virial, length(height)))
+            [average(statistic, k, heights, |height| (height.virial, length(height))), Estimate::NONE]
         }
-        Strength::LossRise { .. } => rise(),
+        Strength::LossRise { .. } => [rise(), Estimate::NONE],
         Strength::Typical { .. } => {
-            let growth: Vec<f64> = heights.iter().map(|height| height.virial / height.rise).collect();
-            // The median: otherwise the virial of a single far pilot would decide for all.
-            let factor = growth_factor(Statistic::Median.of(&growth));
+            let factor = growth_factor(growth(heights));
             let Estimate { value, error } = rise();
-            let all = Estimate { value: factor * value, error: factor * error };
-            // The worse of the two: where the prior determines most weights, the rise of the whole says nothing about
-            // the data.
-            of_data(k, heights).filter(|data| data.value > all.value).unwrap_or(all)
+            // Where the prior determines most weights, the rise of the whole says nothing about the data.
+            [Estimate { value: factor * value, error: factor * error }, of_data(k, heights)]
         }
-        Strength::Fixed(_) | Strength::HeldOut { .. } => Estimate { value: 1.0, error: 0.0 },
+        Strength::Fixed(_) | Strength::HeldOut { .. } => {
+            [Estimate { value: 1.0, error: 0.0 }, Estimate::NONE]
+        }
     }
 }
 
+/// How fast the loss grows, virial ratio over rise: what is surely so. The median, since otherwise the virial of a single
+/// far pilot would decide for all, and less its standard error, since otherwise chance in three pilots would: the factor
+/// of a loss that is a quadratic for most draws jumped from 1 to 1.6 and back between neighbouring strengths.
+fn growth(heights: &[Height]) -> f64 {
+    let each: Vec<f64> = heights.iter().map(|height| height.virial / height.rise).collect();
+    let (median, n) = (Statistic::Median.of(&each), each.len() as f64);
+    // Of normal numbers the standard deviation is √(π/2) mean deviations, and the error of the median √(π/2) times
+    // that of the mean.
+    let deviation = each.iter().map(|growth| (growth - median).abs()).sum::<f64>() / n;
+    median - std::f64::consts::FRAC_PI_2 * deviation / n.sqrt()
+}
+
 /// The ratio of the loss of the data; none if it is not known, or lower than at θ*.
-fn of_data(k: f64, heights: &[Height]) -> Option<Estimate> {
+fn of_data(k: f64, heights: &[Height]) -> Estimate {
     let estimate = average(Statistic::Mean, k, heights, |height| (height.data, height.data_tangent));
     let known = heights.iter().map(|height| height.data).sum::<f64>();
-    (known > 0.0).then_some(estimate)
+    if known > 0.0 { estimate } else { Estimate::NONE }
 }
 
 /// The average of a ratio, with the lengths of the tangents as a control variate: h − β(t − 1) has the mean of h for
@@ -117,7 +139,7 @@ mod tests {
     }
 
     fn typical(heights: &[Height]) -> f64 {
-        ratio(Strength::typical(), 100.0, heights).value
+        larger(ratios(Strength::typical(), 100.0, heights)).value
     }
 
     #[test]
@@ -127,7 +149,11 @@ mod tests {
         assert_eq!(typical(&[height(1.0, -4.0), height(1.2, 1.0)]), 1.1, "data that fall say nothing");
         assert_eq!(typical(&[height(1.0, 0.0), height(1.2, 0.0)]), 1.1, "no prior is known");
         let other = Strength::LossRise { pilots: 2 };
-        assert_eq!(ratio(other, 100.0, &[height(1.0, 4.0)]).value, 1.0, "other rules look at the whole");
+        assert_eq!(
+            larger(ratios(other, 100.0, &[height(1.0, 4.0)])).value,
+            1.0,
+            "other rules look at the whole"
+        );
     }
 
     /// Of a Gaussian posterior the rise is what the tangent says: the ratio is 1 whatever the tangents.
@@ -135,5 +161,18 @@ mod tests {
     fn tangents_of_the_data_are_their_control_variate() {
         let drawn = |t: f64| Height { rise: 0.5, virial: 0.5, tangent: 1.0, data: t, data_tangent: t };
         assert!((typical(&[drawn(0.4), drawn(2.5), drawn(1.7)]) - 1.0).abs() < 1e-15);
+    }
+
+    /// A power law has its growth in every pilot; chance in few pilots is no growth.
+    #[test]
+    fn growth_is_what_is_surely_so() {
+        let grown = |growth: f64| Height { virial: 0.8 * growth, ..height(0.8, 0.0) };
+        assert!((growth(&[grown(1.6), grown(1.6), grown(1.6)]) - 1.6).abs() < 1e-15);
+        let noisy = [grown(0.8), grown(1.6), grown(1.9)];
+        assert!(
+            (growth(&noisy) - (1.6 - std::f64::consts::FRAC_PI_2 * (1.1 / 3.0) / 3f64.sqrt())).abs() < 1e-12
+        );
+        assert!((typical(&noisy) - 0.8 * growth_factor(growth(&noisy))).abs() < 1e-12);
+        assert_eq!(growth_factor(growth(&[])), 1.0);
     }
 }

@@ -1,14 +1,27 @@
-//! The strength at which a noisy ratio is 1.
+//! The strength at which the larger of two noisy ratios is 1.
+//!
+//! The two fall with the strength at different rates, so that the larger has a kink where they cross. Between trials
+//! each is a smooth curve: roots are sought on each, and the larger root is that of the larger.
 
-use super::ratio::Estimate;
+use super::ratio::Ratios;
 use super::search::{
     ENOUGH, ENOUGH_STRENGTH, HIGHEST, LARGEST_RATIO, LOWEST, MAX_TRIALS, MET, MET_ERRORS, NEAR, NEAR_RATIO,
     Next, Point, START, STEPS, SearchStatus, Tried, UNSURE, USUAL_RANGE, WIDTH_TOLERANCE,
 };
 use crate::Result;
 
-/// The logarithm of a ratio is nearly a straight line in this power of 1/a, between trials.
+/// The ratio of the data; that of the whole is 0.
+const DATA: usize = 1;
+/// Between trials the logarithm of the ratio of the whole is nearly a straight line in this power of 1/a; that of the data
+/// in the logarithm of a.
 const BEND: f64 = 2.0;
+/// How the latter changes with that of the strength close to its root: between trials it bends down, so that lines through
+/// them are too flat there.
+const DATA_SLOPE: f64 = -4.0;
+
+/// How far the logarithms of the ratios fall at most with that of the strength, usually: by this the first step is made. The
+/// loss of the data falls much faster, since the metric acts on what they determine.
+const STEEPNESS: [f64; 2] = [1.0, 2.5];
 
 /// How many pilots a search may use.
 #[derive(Debug, Clone, Copy)]
@@ -26,24 +39,22 @@ pub(super) struct Plan {
 pub(super) struct Root {
     /// The strength, in natural ones.
     pub strength: f64,
-    /// How the logarithm of the ratio changes there with that of the strength; none where it is not known.
-    pub slope: Option<f64>,
+    /// How the logarithm of each ratio changes there with that of the strength, 0 where one is not known; none where
+    /// neither is.
+    pub slopes: Option<[f64; 2]>,
     /// How the search ended.
     pub status: SearchStatus,
 }
 
-/// A strength at which `ratio(strength, pilots)` is 1. The ratio falls with the strength, with batches only up to some
-/// strength; if it stays above 1, the strength where it is smallest. `None` from `ratio` stops.
-pub(super) fn root(
-    plan: Plan,
-    mut ratio: impl FnMut(f64, usize) -> Result<Option<Estimate>>,
-) -> Result<Root> {
-    let mut table = Table { plan, columns: Vec::new(), step: STEPS.0 };
+/// A strength at which the larger of `ratios(strength, pilots)` is 1. They fall with the strength, with batches only up to
+/// some strength; if the larger stays above 1, the strength where it is smallest. `None` from `ratios` stops.
+pub(super) fn root(plan: Plan, mut ratios: impl FnMut(f64, usize) -> Result<Option<Ratios>>) -> Result<Root> {
+    let mut table = Table { plan, columns: Vec::new(), step: 0.0 };
     loop {
         match table.next() {
             Action::Done(root) => return Ok(root),
-            Action::Look(x, pilots) => match ratio(x.exp(), pilots)? {
-                Some(estimate) => table.add(x, pilots, estimate),
+            Action::Look(x, pilots) => match ratios(x.exp(), pilots)? {
+                Some(ratios) => table.add(x, pilots, ratios),
                 None => return Ok(table.best(SearchStatus::Stopped)),
             },
         }
@@ -59,20 +70,30 @@ enum Action {
 /// What is known at one strength.
 struct Column {
     x: f64,
-    /// Logarithm of the ratio of the first few pilots, for growing numbers of them.
-    logarithms: Vec<(usize, f64)>,
-    /// Standard error of the last.
-    error: f64,
+    /// Logarithms of the ratios of the first few pilots, for growing numbers of them.
+    logarithms: Vec<(usize, [f64; 2])>,
+    /// Standard errors of the last.
+    errors: [f64; 2],
 }
 
 impl Column {
-    fn last(&self) -> (usize, f64) {
-        self.logarithms.last().copied().unwrap_or_default()
+    fn pilots(&self) -> usize {
+        self.logarithms.last().map_or(0, |(pilots, _)| *pilots)
+    }
+
+    fn last(&self) -> [f64; 2] {
+        self.logarithms.last().map_or([0.0; 2], |(_, y)| *y)
     }
 
     /// Of the first `pilots` alone.
-    fn of_first(&self, pilots: usize) -> f64 {
-        self.logarithms.iter().find(|(n, _)| *n == pilots).map_or(self.last().1, |(_, y)| *y)
+    fn of_first(&self, pilots: usize) -> [f64; 2] {
+        self.logarithms.iter().find(|(n, _)| *n == pilots).map_or(self.last(), |(_, y)| *y)
+    }
+
+    /// The larger logarithm and its error.
+    fn larger(&self) -> (f64, f64) {
+        let ([whole, data], errors) = (self.last(), self.errors);
+        if data > whole { (data, errors[1]) } else { (whole, errors[0]) }
     }
 }
 
@@ -84,30 +105,100 @@ struct Table {
     step: f64,
 }
 
+/// The logarithms of the ratios at all strengths that were tried, sorted by the strength.
+struct Levels {
+    each: [Tried; 2],
+    larger: Tried,
+    /// Standard errors, where they are known best.
+    errors: [f64; 2],
+}
+
+impl Levels {
+    /// The most likely root between two neighbours of which the larger ratio is on different sides.
+    fn between(&self, at: usize) -> Guess {
+        let ends = |ratio: usize| (self.each[ratio].0[at], self.each[ratio].0[at + 1]);
+        let falls = self.larger.0[at].1 > 0.0;
+        let crossing = |ratio: &usize| {
+            let (a, b) = ends(*ratio);
+            (a.1 > 0.0) != (b.1 > 0.0)
+        };
+        let guess = |ratio: usize| {
+            let (a, b) = ends(ratio);
+            Guess::between(ratio, a, b).likely(self.errors[ratio])
+        };
+        let order = |a: &Guess, b: &Guess| a.x.total_cmp(&b.x);
+        let guesses = (0..2).filter(crossing).map(guess);
+        let first = if falls { guesses.max_by(order) } else { guesses.min_by(order) };
+        let guess = first.expect("the larger crosses, so one of them does");
+        let slope = |ratio: usize| match (ratio, ends(ratio)) {
+            (DATA, _) => DATA_SLOPE,
+            (_, (a, b)) => bent_slope(a, b, guess.x),
+        };
+        Guess { slopes: slopes(ends, slope), ..guess }
+    }
+
+    /// On the lines through two neighbours: where the last of those that fall crosses, or else that of the larger.
+    fn through(&self, at: usize) -> Guess {
+        let ends = |ratio: usize| (self.each[ratio].0[at], self.each[ratio].0[at + 1]);
+        let line = |ratio: usize| Guess::through(ratio, ends(ratio).0, ends(ratio).1);
+        let falling = (0..2).map(line).filter(|guess| guess.slope < 0.0);
+        let last = falling.max_by(|a, b| a.x.total_cmp(&b.x));
+        let larger = usize::from(ends(1).0.1 > ends(0).0.1);
+        let slope = |ratio: usize| if ratio == DATA { DATA_SLOPE } else { line(ratio).slope };
+        Guess { slopes: slopes(ends, slope), ..last.unwrap_or_else(|| line(larger)) }
+    }
+}
+
+/// The slopes of both ratios, 0 where the trials around the root say only on which side of 1 one is.
+fn slopes(ends: impl Fn(usize) -> (Point, Point), slope: impl Fn(usize) -> f64) -> [f64; 2] {
+    [0, 1].map(|ratio| {
+        let (a, b) = ends(ratio);
+        if is_known(a.1) && is_known(b.1) { slope(ratio) } else { 0.0 }
+    })
+}
+
+/// Whether the logarithm of a ratio says more than on which side of 1 it is.
+fn is_known(y: f64) -> bool {
+    y.abs() < 0.99 * LARGEST_RATIO.ln()
+}
+
+/// The slope at `x` of the curve in a^−[`BEND`] through two trials.
+fn bent_slope(a: Point, b: Point, x: f64) -> f64 {
+    let bent = |x: f64| (-BEND * (x - a.0)).exp();
+    -BEND * bent(x) * (b.1 - a.1) / (bent(b.0) - 1.0)
+}
+
 /// Where the root should be.
 #[derive(Clone, Copy)]
 struct Guess {
     x: f64,
+    /// Which ratio is 1 there.
+    ratio: usize,
     /// A line through the trials around it, or closest to it.
     at: Point,
     slope: f64,
+    /// The slopes of both ratios there.
+    slopes: [f64; 2],
 }
 
 impl Guess {
-    fn through(a: Point, b: Point) -> Self {
+    fn through(ratio: usize, a: Point, b: Point) -> Self {
         let at = if a.1.abs() <= b.1.abs() { a } else { b };
         let slope = (b.1 - a.1) / (b.0 - a.0);
-        Self { x: at.0 - at.1 / slope, at, slope }
+        Self { x: at.0 - at.1 / slope, ratio, at, slope, slopes: [0.0; 2] }
     }
 
-    /// Between two trials on different sides of the root: on the line in a^−which is how ratios bend. With the
-    /// tangent there.
-    fn between(a: Point, b: Point) -> Self {
+    /// Between two trials on different sides of the root: on the curve that the ratio nearly is, with the tangent there.
+    fn between(ratio: usize, a: Point, b: Point) -> Self {
+        if ratio == DATA {
+            let line = Self::through(ratio, a, b);
+            return Self { at: (line.x, 0.0), ..line };
+        }
         let bent = |x: f64| (-BEND * (x - a.0)).exp();
         let steepness = (b.1 - a.1) / (bent(b.0) - 1.0);
         let root = 1.0 - a.1 / steepness;
         let x = a.0 - root.ln() / BEND;
-        Self { x, at: (x, 0.0), slope: -BEND * steepness * root }
+        Self { x, ratio, at: (x, 0.0), slope: -BEND * steepness * root, slopes: [0.0; 2] }
     }
 
     /// Pulled towards the usual strengths, by as much as `error` leaves open.
@@ -121,79 +212,84 @@ impl Guess {
 }
 
 impl Table {
-    fn add(&mut self, x: f64, pilots: usize, estimate: Estimate) {
-        let (y, error) = estimate.logarithm(LARGEST_RATIO);
+    fn add(&mut self, x: f64, pilots: usize, ratios: Ratios) {
+        let [whole, data] = ratios.map(|estimate| estimate.logarithm(LARGEST_RATIO));
         let column = match self.columns.iter_mut().find(|column| column.x == x) {
             Some(column) => column,
             None => {
-                self.columns.push(Column { x, logarithms: Vec::new(), error });
+                self.columns.push(Column { x, logarithms: Vec::new(), errors: [0.0; 2] });
                 self.columns.last_mut().expect("just pushed")
             }
         };
-        column.logarithms.push((pilots, y));
-        column.error = error;
+        column.logarithms.push((pilots, [whole.0, data.0]));
+        column.errors = [whole.1, data.1];
     }
 
     /// The one with most pilots, the latest of several.
     fn base(&self) -> Option<&Column> {
-        self.columns.iter().max_by_key(|column| column.last().0)
+        self.columns.iter().max_by_key(|column| column.pilots())
     }
 
     /// The logarithms of the ratios at all strengths as if all had the pilots of `base`: what the others add there
     /// they add everywhere, nearly.
-    fn levels(&self, base: &Column) -> Tried {
-        let mut tried = Tried::default();
-        let limit = 0.99 * LARGEST_RATIO.ln();
+    fn levels(&self, base: &Column) -> Levels {
+        let mut levels = Levels { each: Default::default(), larger: Tried::default(), errors: base.errors };
         for column in &self.columns {
-            let (pilots, y) = column.last();
-            let shift = base.last().1 - base.of_first(pilots);
-            let known = [y, base.last().1, base.of_first(pilots)].iter().all(|y| y.abs() < limit);
-            tried.insert((column.x, if known { y + shift } else { y }));
+            let (few, many) = (base.of_first(column.pilots()), base.last());
+            let y = [0, 1].map(|ratio| {
+                let y = column.last()[ratio];
+                let known = [y, many[ratio], few[ratio]].into_iter().all(is_known);
+                if known { y + many[ratio] - few[ratio] } else { y }
+            });
+            levels.each.iter_mut().zip(y).for_each(|(tried, y)| tried.insert((column.x, y)));
+            levels.larger.insert((column.x, y[0].max(y[1])));
         }
-        tried
+        levels
     }
 
     fn best(&self, status: SearchStatus) -> Root {
-        let levels = self.base().map_or_else(Tried::default, |base| self.levels(base));
-        Root { strength: levels.strength(f64::abs), slope: None, status }
+        let levels = self.base().map_or_else(Tried::default, |base| self.levels(base).larger);
+        Root { strength: levels.strength(f64::abs), slopes: None, status }
     }
 
     fn next(&mut self) -> Action {
         let Plan { few, .. } = self.plan;
         let Some(base) = self.base() else { return Action::Look(START.ln(), few) };
-        let (levels, error) = (self.levels(base), base.error);
+        let levels = self.levels(base);
         if let Some(action) = self.unsure() {
             return action;
         }
-        if let Some((a, b)) = bracket(&levels) {
-            let likely = Guess::between(a, b).likely(error);
+        if let Some(at) = bracket(&levels.larger) {
+            let likely = levels.between(at);
+            let (a, b) = (levels.each[likely.ratio].0[at], levels.each[likely.ratio].0[at + 1]);
             let width = (b.0 - a.0).abs();
             if width <= WIDTH_TOLERANCE {
                 let strength = (0.5 * (a.0 + b.0)).exp();
-                return Action::Done(Root { strength, slope: None, status: SearchStatus::Converged });
+                return Action::Done(Root { strength, slopes: None, status: SearchStatus::Converged });
             }
             // Between a ratio that is too small and a larger one to the right there may be anything.
             let hit = a.1.abs().min(b.1.abs()) <= ENOUGH;
             let known = likely.slope < 0.0 || width <= NEAR || hit;
-            return self.near(&levels, likely, error, NEAR_RATIO).filter(|_| known).unwrap_or_else(|| {
+            return self.near(&levels, likely, NEAR_RATIO).filter(|_| known).unwrap_or_else(|| {
                 let outside = !(a.0..=b.0).contains(&likely.x);
-                let x = if outside || self.stalls(&levels, (a, b)) { 0.5 * (a.0 + b.0) } else { likely.x };
-                self.look(x)
+                let halve = outside || self.stalls(&levels.larger, (a, b));
+                self.look(if halve { 0.5 * (a.0 + b.0) } else { likely.x })
             });
         }
-        if let [.., first, second] = &levels.0[..] {
-            let ends = if second.1 > 0.0 { (*first, *second) } else { (levels.0[0], levels.0[1]) };
-            let line = Guess::through(ends.0, ends.1);
+        if let [.., _, second] = &levels.larger.0[..] {
+            let at = if second.1 > 0.0 { levels.larger.0.len() - 2 } else { 0 };
+            let line = levels.through(at);
             if line.slope < 0.0 {
                 // Slightly further than the line says, so that the root lies between two trials.
                 self.step = (1.1 * (line.x - line.at.0).abs()).clamp(self.step, STEPS.1);
             }
+            let error = levels.errors[line.ratio];
             let likely = line.likely(error);
             let close = MET.max(MET_ERRORS * error).min(NEAR_RATIO);
-            if let Some(action) = self.near(&levels, likely, error, close).filter(|_| likely.slope < MET) {
+            if let Some(action) = self.near(&levels, likely, close).filter(|_| likely.slope < MET) {
                 return action;
             }
-        } else if let Some(action) = self.only(&levels, error) {
+        } else if let Some(action) = self.only(&levels.larger) {
             return action;
         }
         self.outward(&levels)
@@ -214,7 +310,8 @@ impl Table {
     /// pilots say little.
     fn unsure(&self) -> Option<Action> {
         let column = self.columns.last()?;
-        let unclear = column.error > UNSURE && column.last().1.abs() < MET_ERRORS * column.error;
+        let (larger, error) = column.larger();
+        let unclear = error > UNSURE && larger.abs() < MET_ERRORS * error;
         self.more(column.x).filter(|_| unclear)
     }
 
@@ -240,9 +337,10 @@ impl Table {
     }
 
     /// If the root is close to a trial whose ratio is `close` to 1: the root, or more pilots there.
-    fn near(&self, levels: &Tried, guess: Guess, error: f64, close: f64) -> Option<Action> {
+    fn near(&self, levels: &Levels, guess: Guess, close: f64) -> Option<Action> {
+        let (tried, error) = (&levels.each[guess.ratio], levels.errors[guess.ratio]);
         let distance = |p: &&Point| (p.0 - guess.x).abs();
-        let &(x, y) = levels.0.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+        let &(x, y) = tried.0.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
         if distance(&&(x, y)) > NEAR || y.abs() > close {
             return None;
         }
@@ -251,31 +349,32 @@ impl Table {
             let left = guess.at.1 + guess.slope * (guess.x - guess.at.0);
             let met = left.abs() <= MET.max(MET_ERRORS * error);
             let status = if met { SearchStatus::Converged } else { SearchStatus::Closest };
-            Action::Done(Root { strength: guess.x.exp(), slope: Some(guess.slope), status })
+            Action::Done(Root { strength: guess.x.exp(), slopes: Some(guess.slopes), status })
         }))
     }
 
     /// More pilots at a strength that was tried, while there are any.
     fn more(&self, x: f64) -> Option<Action> {
         let column = self.columns.iter().find(|column| column.x == x)?;
-        let now = column.last().0;
-        let spent: usize = self.columns.iter().map(|column| column.last().0).sum();
+        let now = column.pilots();
+        let spent: usize = self.columns.iter().map(Column::pilots).sum();
         let next = (2 * now).min(self.plan.all).min(now + self.plan.geodesics.saturating_sub(spent));
         (next > now).then_some(Action::Look(x, next))
     }
 
     /// With a single trial: whether its ratio is 1 for all that can be known.
-    fn only(&self, levels: &Tried, error: f64) -> Option<Action> {
-        let &[(x, y)] = &levels.0[..] else { return None };
-        let close = y.abs() <= ENOUGH;
-        let done = || Action::Done(Root { strength: x.exp(), slope: None, status: SearchStatus::Converged });
+    fn only(&self, levels: &Tried) -> Option<Action> {
+        let (&[(x, y)], [column]) = (&levels.0[..], &self.columns[..]) else { return None };
+        let (close, error) = (y.abs() <= ENOUGH, column.larger().1);
+        let done = || Action::Done(Root { strength: x.exp(), slopes: None, status: SearchStatus::Converged });
         close.then(|| self.more(x).filter(|_| error > ENOUGH).unwrap_or_else(done))
     }
 
     /// Towards a root that is not between two trials yet.
-    fn outward(&mut self, levels: &Tried) -> Action {
+    fn outward(&mut self, levels: &Levels) -> Action {
+        let Levels { each: [whole, data], larger: levels, .. } = levels;
         let (lowest, highest) = (LOWEST.ln(), HIGHEST.ln());
-        let limit = |strength, status| Action::Done(Root { strength, slope: None, status });
+        let limit = |strength, status| Action::Done(Root { strength, slopes: None, status });
         let (Some(&first), Some(&last)) = (levels.0.first(), levels.0.last()) else {
             return self.look(START.ln());
         };
@@ -290,23 +389,25 @@ impl Table {
         if last.1 <= 0.0 && first.0 <= lowest {
             return limit(LOWEST, SearchStatus::LowestStrength);
         }
-        // The ratio falls at most like 1/a; if it falls more slowly, the line through two trials says how far to go.
+        // If the ratio falls more slowly, the line through two trials says how far to go.
         let (end, sign) = if last.1 > 0.0 { (last, 1.0) } else { (first, -1.0) };
-        let step = end.1.abs().clamp(self.step, STEPS.1);
+        let steepness = STEEPNESS[usize::from(data.at(end.0) > whole.at(end.0))];
+        let step = (end.1.abs() / steepness).max(self.step).clamp(STEPS.0 / steepness.sqrt(), STEPS.1);
         self.step = step;
         self.look((end.0 + sign * step).clamp(lowest, highest))
     }
 }
 
-/// Neighbouring trials with the root between them: the weakest metric that becomes too strong, or else where a ratio
-/// that was too small grows again.
-fn bracket(levels: &Tried) -> Option<(Point, Point)> {
-    let pairs = || levels.0.windows(2).map(|pair| (pair[0], pair[1]));
-    pairs().find(|(a, b)| a.1 > 0.0 && b.1 <= 0.0).or_else(|| pairs().find(|(a, b)| a.1 <= 0.0 && b.1 > 0.0))
+/// The first of neighbouring trials with the root between them: the weakest metric that becomes too strong, or else where
+/// a ratio that was too small grows again.
+fn bracket(levels: &Tried) -> Option<usize> {
+    let at = |sides: fn(f64, f64) -> bool| levels.0.windows(2).position(|p| sides(p[0].1, p[1].1));
+    at(|a, b| a > 0.0 && b <= 0.0).or_else(|| at(|a, b| a <= 0.0 && b > 0.0))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ratio::Estimate;
     use super::super::search::MINIMUM_TOLERANCE;
     use super::*;
 
@@ -314,6 +415,11 @@ mod tests {
 
     /// Runs a search on known ratios; counts strengths and geodesics.
     fn run(plan: Plan, ratio: impl Fn(f64, usize) -> Estimate) -> (Root, usize, usize) {
+        run_both(plan, |a, pilots| [ratio(a, pilots), Estimate::NONE])
+    }
+
+    /// The same with two ratios.
+    fn run_both(plan: Plan, ratios: impl Fn(f64, usize) -> Ratios) -> (Root, usize, usize) {
         let mut seen: Vec<(f64, usize)> = Vec::new();
         let root = root(plan, |a, pilots| {
             assert!((LOWEST * 0.999..HIGHEST * 1.001).contains(&a), "{a}");
@@ -324,7 +430,7 @@ mod tests {
                 }
                 None => seen.push((a, pilots)),
             }
-            Ok(Some(ratio(a, pilots)))
+            Ok(Some(ratios(a, pilots)))
         })
         .unwrap();
         (root, seen.len(), seen.iter().map(|(_, n)| n).sum())
@@ -345,7 +451,7 @@ mod tests {
                 let ratio = (wanted / found.strength).powf(power);
                 // Powers are no curves in 1/a²; draws that contradict the rule have the last word.
                 assert!(ratio.ln().abs() < 0.1, "{wanted} {power}: {ratio} at {found:?}");
-                assert!(found.slope.unwrap() < -0.03 * power, "{found:?}");
+                assert!(found.slopes.unwrap()[0] < -0.03 * power, "{found:?}");
                 assert!(trials <= 9, "{wanted} {power}: {trials} trials");
             }
             // A jump has no root: the place of the jump.
@@ -362,7 +468,7 @@ mod tests {
         for wanted in [0.3f64, 0.5, 0.6, 0.9] {
             let (found, trials) = exact(|a| (0.05 * (a.powi(-2) - wanted.powi(-2))).exp());
             assert!((found.strength / wanted).ln().abs() < 1e-9, "{wanted}: {found:?}");
-            assert!((found.slope.unwrap() + 0.1 * wanted.powi(-2)).abs() < 1e-9, "{found:?}");
+            assert!((found.slopes.unwrap()[0] + 0.1 * wanted.powi(-2)).abs() < 1e-9, "{found:?}");
             assert!(trials <= 4, "{wanted}: {trials}");
         }
         for wanted in [0.05f64, 0.2, 0.5, 1.2] {
@@ -371,6 +477,37 @@ mod tests {
             assert!(curve(found.strength).ln().abs() < 0.06, "{wanted}: {found:?}");
             assert!(trials <= 5, "{wanted}: {trials}");
         }
+    }
+
+    /// The whole falls slowly and the data fast: where they cross the larger has a kink, and neither may spoil the root of
+    /// the other. A line through trials on both sides of the kink was off by up to a factor of two.
+    #[test]
+    fn the_root_of_the_larger_is_the_larger_root() {
+        let exactly = |value: f64| Estimate { value, error: 0.0 };
+        for whole in [0.2f64, 0.3, 0.6] {
+            for data in [0.25f64, 0.45, 0.65, 0.9] {
+                let ratios = |a: f64| {
+                    let slow = (0.02 * (a.powi(-2) - whole.powi(-2))).exp();
+                    [exactly(slow), exactly((data / a).powi(4))]
+                };
+                let (found, trials, _) = run_both(PLAN, |a, _| ratios(a));
+                let wanted = whole.max(data);
+                assert_eq!(found.status, SearchStatus::Converged, "{whole} {data}: {found:?}");
+                assert!((found.strength / wanted).ln().abs() < 0.05, "{whole} {data}: {found:?}");
+                let slopes = found.slopes.unwrap();
+                assert_eq!(slopes[DATA], DATA_SLOPE);
+                let slope = -0.04 * found.strength.powi(-2);
+                // Of the line through trials beside the root, or the tangent of the curve between them.
+                assert!((slopes[0] / slope).ln().abs() < 0.5, "{whole} {data}: {slopes:?} {slope}");
+                assert!(trials <= 6, "{whole} {data}: {trials}");
+            }
+        }
+        // Data that fall below their start say nothing, and leave the root to the whole.
+        let ratios = |a: f64| {
+            [exactly((0.05 * (a.powi(-2) - 4.0)).exp()), if a < 0.45 { exactly(1.2) } else { Estimate::NONE }]
+        };
+        let (found, ..) = run_both(PLAN, |a, _| ratios(a));
+        assert!((found.strength / 0.5).ln().abs() < 0.03 && found.slopes.unwrap()[DATA] == 0.0, "{found:?}");
     }
 
     #[test]

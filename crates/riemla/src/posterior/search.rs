@@ -103,6 +103,11 @@ impl Tried {
         self.smallest(size).map_or(START, |at| self.0[at].0.exp())
     }
 
+    /// What was found at `x`, which was tried.
+    pub fn at(&self, x: f64) -> f64 {
+        self.0.iter().find(|point| point.0 == x).map_or(f64::NAN, |point| point.1)
+    }
+
     /// The nearest below `x`.
     fn below(&self, x: f64) -> Option<Point> {
         self.0[..self.0.partition_point(|p| p.0 < x)].last().copied()

@@ -2,6 +2,7 @@
 
 use super::Strength;
 use super::pilots::Pilots;
+use super::ratio::larger;
 use super::search::LARGEST_RATIO;
 use crate::geometry::{Counters, Geodesic};
 use crate::{Control, Result};
@@ -49,7 +50,8 @@ pub(super) fn shorten(
             let heights = pilots.heights(0, &geodesics, factor)?;
             let ends: Vec<_> = heights.into_iter().flatten().collect();
             on_all_rows += ends.len();
-            let (logarithm, its_error) = pilots.ratio(Strength::virial(), &ends).logarithm(LARGEST_RATIO);
+            let virial = larger(pilots.ratios(Strength::virial(), &ends));
+            let (logarithm, its_error) = virial.logarithm(LARGEST_RATIO);
             error = its_error;
             Ok(logarithm)
         })?;

@@ -306,8 +306,8 @@ impl Drawing<'_> {
 
 /// What the library would have found.
 fn calibration(rule: Strength, found: &FoundStrength) -> Calibration {
-    let FoundStrength { strength, slope, status, length, counters, on_all_rows, .. } = *found;
-    Calibration { rule, strength, slope, status, length, trials: Vec::new(), counters, on_all_rows }
+    let FoundStrength { strength, slopes, status, length, counters, on_all_rows, .. } = *found;
+    Calibration { rule, strength, slopes, status, length, trials: Vec::new(), counters, on_all_rows }
 }
 
 impl Finished for Drawn {
