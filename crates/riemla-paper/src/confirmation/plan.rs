@@ -198,6 +198,7 @@ mod tests {
         assert_eq!(run("confirmation-again.toml"), (5, 5, 16));
         assert_eq!(run("confirmation-fourth.toml"), (10, 5, 15));
         assert_eq!(run("confirmation-fifth.toml"), (10, 5, 4));
+        assert_eq!(run("confirmation-sixth.toml"), (15, 5, 15));
         let kinds = |task| full.sets.iter().filter(|set| set.task == task).count();
         assert!(kinds(Task::Classification) >= 6 && kinds(Task::Regression) >= 5);
     }
