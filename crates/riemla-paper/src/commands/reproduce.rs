@@ -299,7 +299,7 @@ fn list() -> anyhow::Result<String> {
         confirmation::NAME,
         ""
     );
-    text += "\nTimes are for one core, both priors and the presets paper and calibrated.\n";
+    text += "\nTimes were measured on two cores, for both priors and the presets paper and calibrated unless said otherwise.\n";
     Ok(text)
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use riemla::curvature::{Laplace, memory_estimate};
 use riemla::data::Targets;
 use riemla::objective::Likelihood;
-use riemla::posterior::{BatchLength, BatchPlan, Posterior, PosteriorConfig};
+use riemla::posterior::{BatchPlan, Posterior, PosteriorConfig};
 use riemla::predict::{Prediction, fit_temperature};
 use riemla_files::{Digest, FittedTo, Origin};
 
@@ -17,7 +17,7 @@ use super::finished::digests;
 use super::fit::Fit;
 use super::record::{CellKey, MadeFrom, ModelSummary, Score};
 use super::rows::Rows;
-use super::{Experiment, MethodName, PriorName, Result};
+use super::{Experiment, MethodName, PriorName, Result, Setting};
 use riemla_workflow::scores::{Doubts, Scorer};
 use riemla_workflow::workflow::TemperatureChoice;
 use riemla_workflow::workflow::draws::AT_TEMPERATURE;
@@ -95,11 +95,7 @@ impl<'a> Fitted<'a> {
             return Err(riemla::Error::Unsupported(format!("{} is not a posterior", key.method)).into());
         };
         let plan = self.ready.problem.batch.filter(|_| key.method.batched());
-        // A file that says nothing of the length leaves it to the setting.
-        let batch = plan.map(|plan| match plan.length {
-            BatchLength::Full => BatchPlan { length: key.setting.batch_length(), ..plan },
-            _ => plan,
-        });
+        let batch = plan.map(|plan| with_length(plan, key.setting));
         let config = PosteriorConfig { batch, ..key.setting.config(method) };
         let posterior = Posterior::of_network(&self.fit.loss, &self.laplace, config)?;
         match &self.rows.validation {
@@ -165,6 +161,12 @@ impl<'a> Fitted<'a> {
     }
 }
 
+/// A file that says nothing of the length of draws on batches leaves it to the setting.
+fn with_length(plan: BatchPlan, setting: Setting) -> BatchPlan {
+    let length = if plan.length.is_full() { setting.batch_length() } else { plan.length };
+    BatchPlan { length, ..plan }
+}
+
 impl Source for Fitted<'_> {
     fn draws(&self, key: &CellKey, wanted: &Wanted<'_>) -> Result<Drawn> {
         match key.method {
@@ -210,6 +212,16 @@ impl Bench for Fitted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use riemla::posterior::{BatchDesign, BatchLength};
+
+    #[test]
+    fn batches_are_shortened_by_default_and_not_in_the_papers_presets() {
+        let plan = BatchPlan::new(10, BatchDesign::Stratified);
+        let lengths = Setting::PRESETS.map(|setting| with_length(plan, setting).length);
+        assert_eq!(lengths, [BatchLength::Full, BatchLength::Full, BatchLength::Auto]);
+        let given = BatchPlan { length: BatchLength::Factor(0.5), ..plan };
+        assert_eq!(with_length(given, Setting::CALIBRATED), given);
+    }
     use riemla::predict::{ClassPrediction, RegressionPrediction};
 
     #[test]

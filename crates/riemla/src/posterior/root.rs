@@ -137,15 +137,16 @@ impl Levels {
         Guess { slopes: slopes(ends, slope), ..guess }
     }
 
-    /// On the lines through two neighbours: where the last of those that fall crosses, or else that of the larger.
-    fn through(&self, at: usize) -> Guess {
+    /// On the lines through two neighbours, beyond the `end` of them: where the last of those that fall crosses, if the ratio
+    /// that is larger at that end falls; else its own line, which does not lead to a root.
+    fn through(&self, at: usize, end: usize) -> Guess {
         let ends = |ratio: usize| (self.each[ratio].0[at], self.each[ratio].0[at + 1]);
         let line = |ratio: usize| Guess::through(ratio, ends(ratio).0, ends(ratio).1);
-        let falling = (0..2).map(line).filter(|guess| guess.slope < 0.0);
+        let larger = line(usize::from(self.each[DATA].0[end].1 > self.each[0].0[end].1));
+        let falling = (0..2).map(line).filter(|guess| guess.slope < 0.0 && larger.slope < 0.0);
         let last = falling.max_by(|a, b| a.x.total_cmp(&b.x));
-        let larger = usize::from(ends(1).0.1 > ends(0).0.1);
         let slope = |ratio: usize| if ratio == DATA { DATA_SLOPE } else { line(ratio).slope };
-        Guess { slopes: slopes(ends, slope), ..last.unwrap_or_else(|| line(larger)) }
+        Guess { slopes: slopes(ends, slope), ..last.unwrap_or(larger) }
     }
 }
 
@@ -277,8 +278,9 @@ impl Table {
             });
         }
         if let [.., _, second] = &levels.larger.0[..] {
-            let at = if second.1 > 0.0 { levels.larger.0.len() - 2 } else { 0 };
-            let line = levels.through(at);
+            let last = levels.larger.0.len() - 1;
+            let (at, end) = if second.1 > 0.0 { (last - 1, last) } else { (0, 0) };
+            let line = levels.through(at, end);
             if line.slope < 0.0 {
                 // Slightly further than the line says, so that the root lies between two trials.
                 self.step = (1.1 * (line.x - line.at.0).abs()).clamp(self.step, STEPS.1);
@@ -502,6 +504,11 @@ mod tests {
                 assert!(trials <= 6, "{whole} {data}: {trials}");
             }
         }
+        // A whole that stays above 1 has no root because the data have one.
+        let ratios = |a: f64| [exactly(1.4 * a.powf(0.02)), exactly((0.4 / a).powi(2))];
+        let (found, ..) = run_both(PLAN, |a, _| ratios(a));
+        assert_ne!(found.status, SearchStatus::Converged, "{found:?}");
+        assert!(found.strength >= 0.4, "{found:?}");
         // Data that fall below their start say nothing, and leave the root to the whole.
         let ratios = |a: f64| {
             [exactly((0.05 * (a.powi(-2) - 4.0)).exp()), if a < 0.45 { exactly(1.2) } else { Estimate::NONE }]
