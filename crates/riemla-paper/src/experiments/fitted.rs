@@ -213,6 +213,7 @@ impl Bench for Fitted<'_> {
 mod tests {
     use super::*;
     use riemla::posterior::{BatchDesign, BatchLength};
+    use riemla::predict::{ClassPrediction, RegressionPrediction};
 
     #[test]
     fn batches_are_shortened_by_default_and_not_in_the_papers_presets() {
@@ -222,7 +223,6 @@ mod tests {
         let given = BatchPlan { length: BatchLength::Factor(0.5), ..plan };
         assert_eq!(with_length(given, Setting::CALIBRATED), given);
     }
-    use riemla::predict::{ClassPrediction, RegressionPrediction};
 
     #[test]
     fn scores_are_in_the_units_and_order_of_the_papers_tables() {

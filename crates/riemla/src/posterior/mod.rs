@@ -17,6 +17,7 @@ mod draw;
 mod geodesics;
 mod heights;
 mod length;
+mod levels;
 mod misplaced;
 mod model;
 mod moving;
