@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use riemla::curvature::{
-    Evidence, Laplace, LaplaceConfig, PriorChoice, PriorFound, PriorSearch, PriorTrial, Refit, Structure,
-    Subset, TrialStart, ggn_full,
+    Evidence, Laplace, LaplaceConfig, PriorChoice, PriorFound, PriorSearch, PriorTrial, Refit, SearchWay,
+    Structure, Subset, TrialStart, ggn_full,
 };
 use riemla::data::Dataset;
 use riemla::data::toy::{sine_with_gap, two_moons};
@@ -198,4 +198,64 @@ fn the_same_seed_gives_the_same_bits_and_an_impossible_evidence_is_an_error() {
     let values = PriorChoice::Fixed(PriorPrecision::PerLayer(vec![1.0; 5]));
     let settings = PriorSearch { prior: values, ..PriorSearch::default() };
     assert!(matches!(settings.run(&loss, Control::default()), Err(Error::Shape { .. })));
+}
+
+fn in_turn(loss: &NetworkLoss, prior: PriorChoice) -> PriorFound {
+    let settings = PriorSearch { prior, way: SearchWay::InTurn, ..PriorSearch::default() };
+    let found = settings.run(loss, Control::default()).unwrap();
+    assert!(found.in_turn && !found.stopped);
+    found
+}
+
+/// What turns end at: a minimum of the loss, where no other prior (and noise) is much better for these weights.
+fn assert_settled(found: &PriorFound, prior: PriorChoice) {
+    let mut gradient = vec![0.0; found.theta.len()];
+    found.loss.value_and_gradient(&found.theta, &mut gradient);
+    let weakest = found.loss.prior().precisions().fold(f64::INFINITY, f64::min);
+    assert!(dot(&gradient, &gradient).sqrt() <= 0.03 * weakest.sqrt(), "a minimum");
+    let here = evidence_at(&found.loss, &found.theta);
+    assert!((found.log_marginal_likelihood.unwrap() - here).abs() < 1e-6 * here.abs());
+    let config = LaplaceConfig { prior, ..LaplaceConfig::default() };
+    let best = Laplace::fit(&found.loss, &found.theta, &config, Control::default()).unwrap();
+    let gain = best.log_marginal_likelihood.unwrap() - here;
+    assert!((-1e-6..0.5).contains(&gain), "{gain} nats are left");
+}
+
+#[test]
+fn turns_end_where_the_prior_suits_the_weights() {
+    let classes = problem(three_classes(600, 3), &[6]);
+    let numbers = problem(regression(600, 0.3, 5, |x| x[0] * x[1] + x[2]), &[6]);
+    for loss in [&classes, &numbers] {
+        assert_settled(&in_turn(loss, PriorChoice::Optimize), PriorChoice::Optimize);
+    }
+    let layers = in_turn(&classes, PriorChoice::OptimizePerLayer);
+    assert_eq!(layers.loss.prior().precisions().count(), 2);
+    // A prior that is given stays: one descent.
+    let given = in_turn(&classes, PriorChoice::Fixed(PriorPrecision::Scalar(3.0)));
+    assert_eq!((given.loss.prior().scalar(), given.trials), (Some(3.0), 1));
+}
+
+#[test]
+fn turns_are_less_work_than_the_ladder_and_their_evidence_is_not_far_below() {
+    let loss = problem(three_classes(600, 3), &[6]);
+    let (ladder, turns) = (search(&loss, PriorChoice::Optimize), in_turn(&loss, PriorChoice::Optimize));
+    assert!(!ladder.in_turn);
+    assert!(4 * turns.gradients < ladder.gradients, "{} and {}", turns.gradients, ladder.gradients);
+    let [ladder, turns] = [ladder, turns].map(|found| found.log_marginal_likelihood.unwrap());
+    assert!(turns > ladder - 20.0, "{turns} and {ladder}");
+}
+
+#[test]
+fn turns_are_for_much_work_only() {
+    let network = [200, 300, 3];
+    let loss = |rows: usize| {
+        let data = Dataset::classification(vec![0.5; 200 * rows], 200, vec![0; rows]).unwrap();
+        let network = Arc::new(Network::new(&NetworkSpec::mlp(&network, Activation::Tanh)).unwrap());
+        let prior = Prior::isotropic(1.0, network.dim()).unwrap();
+        NetworkLoss::new(network, data, Likelihood::Categorical, prior).unwrap()
+    };
+    let (few, many) = (loss(300), loss(6000));
+    let takes_turns = |way, loss| PriorSearch { way, ..PriorSearch::default() }.takes_turns(loss);
+    assert!(!takes_turns(SearchWay::Auto, &few) && takes_turns(SearchWay::Auto, &many));
+    assert!(!takes_turns(SearchWay::Ladder, &many) && takes_turns(SearchWay::InTurn, &few));
 }

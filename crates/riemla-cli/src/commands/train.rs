@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use riemla::curvature::PriorChoice;
+use clap::builder::PossibleValue;
+use riemla::curvature::{PriorChoice, SearchWay};
 use riemla::nn::Activation;
 use riemla_files::members::write_models;
 use riemla_files::{Existing, Model, OutputDirectory, Task};
@@ -31,7 +32,7 @@ Examples:
   riemla train --data images.idx.gz --labels labels.idx.gz --network cnn.toml --out model/
 
 About 30 priors are tried per network, from strong to weak; how many, and the gradients and seconds they took, is \
-printed. Ctrl-C ends training and keeps the best weights so far. Next: riemla fit model/ --data train.csv";
+printed. With many rows and a large network, weights and prior are found in turn instead (--search). Ctrl-C ends training and keeps the best weights so far. Next: riemla fit model/ --data train.csv";
 
 /// Train a network on a table: for those who have no model yet
 ///
@@ -83,6 +84,10 @@ pub struct Train {
     #[arg(long, value_name = "VALUE", default_value = "auto", value_parser = prior_of_training)]
     pub prior_precision: PriorChoice,
 
+    /// How the prior precision is searched for
+    #[arg(long, value_name = "WAY", default_value = "auto", value_parser = named::<SearchWay>(SEARCHES.map(|(name, help)| PossibleValue::new(name).help(help))))]
+    pub search: SearchWay,
+
     /// Weights of the classes in the loss: "balanced" (each class counts the same), or by name, such as fraud=10
     #[arg(long, value_name = "WEIGHTS", value_parser = class_weight)]
     pub class_weight: Option<ClassWeight>,
@@ -120,6 +125,12 @@ pub struct Train {
 /// Sizes of hidden layers; none means that the best of a few is chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hidden(pub Option<Vec<usize>>);
+
+const SEARCHES: [(&str, &str); 3] = [
+    ("auto", "the ladder, or in turn where that would take hours"),
+    ("ladder", "about 30 priors, each with the weights at a minimum of the loss"),
+    ("in-turn", "from one start: weights, then the best prior for them, until it settles"),
+];
 
 const ACTIVATIONS: [&str; 6] = ["tanh", "sigmoid", "softplus", "gelu", "silu", "relu"];
 
@@ -194,6 +205,7 @@ fn config(arguments: &Train) -> anyhow::Result<TrainConfig> {
         baselines: true,
         network,
         prior: arguments.prior_precision.clone(),
+        search: arguments.search,
         class_weight: arguments.class_weight.clone().unwrap_or_default(),
         validation: arguments.validation,
         standardize: !arguments.no_standardize,

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use riemla::Control;
-use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, PriorSearch, Structure};
+use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, PriorSearch, PriorTrial, SearchWay};
 use riemla::nn::Network;
 use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior, PriorPrecision};
 use riemla::posterior::{Method, NetworkOutputs, Outputs as _};
-use riemla::train::{self, Recipe, Schedule, TrainReport, TrainStatus};
+use riemla::train::{self, Schedule, TrainReport, TrainStatus};
 use riemla_files::identity::differences;
 use riemla_files::json::FORMAT_VERSION;
 use riemla_files::{Digest, Existing, Model, TrainingRecord, Turn};
@@ -118,8 +118,8 @@ pub fn fit(
     }
     session.watch.note(&format!("{}: training, seed {seed}", problem.name));
     let fit = match prior {
-        PriorName::Searched => search_new(problem, rows, seed, session)?,
-        PriorName::Alternated => alternate_new(problem, rows, seed, session)?,
+        PriorName::Searched => search_new(problem, rows, (seed, SearchWay::Auto), session)?,
+        PriorName::Alternated => search_new(problem, rows, (seed, SearchWay::InTurn), session)?,
         _ => train_new(problem, rows, seed, session)?,
     };
     let model = Model {
@@ -174,49 +174,28 @@ fn train_new(problem: &Problem, rows: &Rows, seed: u64, session: Session<'_>) ->
 }
 
 /// Weights, prior and noise of the largest evidence, as `riemla train` finds them.
-fn search_new(problem: &Problem, rows: &Rows, seed: u64, session: Session<'_>) -> Result<Fit> {
-    let search = PriorSearch { seed, ..PriorSearch::default() };
-    let found = search.run(&loss(problem, rows)?, session.control())?;
+fn search_new(
+    problem: &Problem,
+    rows: &Rows,
+    (seed, way): (u64, SearchWay),
+    session: Session<'_>,
+) -> Result<Fit> {
+    let search = PriorSearch { seed, way, ..PriorSearch::default() };
+    let tried = |trial: &PriorTrial| {
+        let PriorPrecision::Scalar(precision) = trial.prior_precision else { return };
+        let evidence = trial.log_marginal_likelihood.unwrap_or(f64::NAN);
+        let (name, gradients) = (&problem.name, trial.gradients);
+        session.watch.note(&format!(
+            "{name}: prior precision {precision:.3}, log marginal likelihood {evidence:.1} after {gradients} gradients"
+        ));
+    };
+    let control = Control::default().stopping(session.stop).observing(&tried);
+    let found = search.run(&loss(problem, rows)?, control)?;
     if found.stopped {
         return Err(ExperimentError::Interrupted);
     }
-    Ok(recorded(found.loss, found.theta, rows, seed, "search".into(), &found.report))
-}
-
-/// Most iterations of a descent, and the share of √δ at which it ends: the loss is then at most half its square
-/// above that of a minimum.
-const ITERATIONS: usize = 400;
-const TOLERANCE: f64 = 0.3;
-/// Choices of the prior.
-const ROUNDS: usize = 4;
-
-/// Weights and prior in turn: a descent, then the prior of the largest marginal likelihood at these weights, with
-/// Kronecker factors, and a descent under the last one.
-fn alternate_new(problem: &Problem, rows: &Rows, seed: u64, session: Session<'_>) -> Result<Fit> {
-    let mut loss = loss(problem, rows)?;
-    let mut theta = loss.network().initialize(seed);
-    let control = session.control();
-    let recipe = Recipe { iterations: ITERATIONS, memory: 20, learning_rate: 1e-3, ..Recipe::default() };
-    recipe.approach(&loss, seed, &mut theta, control)?;
-    let config = LaplaceConfig { structure: Structure::Kronecker, ..LaplaceConfig::default() };
-    for round in 0..=ROUNDS {
-        let delta = loss.prior().scalar().unwrap_or(1.0);
-        let report = recipe.polish(&loss, &mut theta, Some(TOLERANCE * delta.sqrt()), control)?;
-        if session.stopped() {
-            return Err(ExperimentError::Interrupted);
-        }
-        let (steps, norm) = (report.iterations, report.gradient_norm);
-        session.watch.note(&format!(
-            "{}: prior precision {delta:.3}, gradient norm {norm:.1e} after {steps} steps",
-            problem.name
-        ));
-        if round == ROUNDS {
-            return Ok(recorded(loss, theta, rows, seed, "alternated".into(), &report));
-        }
-        let laplace = Laplace::fit(&loss, &theta, &config, Control::default())?;
-        loss = loss.with(laplace.likelihood, laplace.prior)?;
-    }
-    unreachable!("the last round returns")
+    let method = if found.in_turn { "in turn with the prior" } else { "search" };
+    Ok(recorded(found.loss, found.theta, rows, seed, method.into(), &found.report))
 }
 
 fn recorded(

@@ -36,7 +36,7 @@ pub use laplace::{Laplace, LaplaceConfig, PriorChoice, Refit};
 pub use layer_evidence::{LayerEvidence, LayerOptimum, LayeredCurvature};
 pub use low_rank::{EigenReport, LowRankCurvature};
 pub use memory::memory_estimate;
-pub use prior_search::{PriorFound, PriorSearch, PriorTrial, TrialStart};
+pub use prior_search::{PriorFound, PriorSearch, PriorTrial, SearchWay, TrialStart};
 pub use product::{CurvatureProduct, ggn_vector_product};
 pub use structure::{
     DiagonalPrecision, FullPrecision, KroneckerFactors, KroneckerPrecision, LowRankPrecision, NamedArray,

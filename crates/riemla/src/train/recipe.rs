@@ -13,6 +13,11 @@ const BATCH: usize = 256;
 /// Visits of rows in all epochs of mini-batches together, as large data allow.
 const VISITS: usize = 1_000_000;
 
+/// Most numbers that L-BFGS keeps of its steps: a quarter of a gigabyte.
+const REMEMBERED: usize = 1 << 25;
+/// Fewest steps it remembers, however many weights.
+const LEAST_MEMORY: usize = 10;
+
 /// Settings that train small and middle-sized networks to a minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +27,7 @@ pub struct Recipe {
     /// Epochs of Adam on all data; fewer in mini-batches, with more than 2000 rows.
     pub epochs: usize,
     /// Steps that L-BFGS remembers. A long memory saves evaluations: the curvatures of a network
-    /// differ by many powers of ten.
+    /// differ by many powers of ten. Fewer for networks of more than 170 000 weights.
     pub memory: usize,
     /// Most iterations of L-BFGS.
     pub iterations: usize,
@@ -85,7 +90,7 @@ impl Recipe {
         control: Control<'_, Progress>,
     ) -> Result<TrainReport> {
         let settings = Lbfgs {
-            memory: self.memory,
+            memory: self.memory.min((REMEMBERED / (2 * theta.len().max(1))).max(LEAST_MEMORY)),
             max_iterations: self.iterations,
             gradient_tolerance: tolerance.unwrap_or(self.gradient_tolerance),
             ..Lbfgs::default()

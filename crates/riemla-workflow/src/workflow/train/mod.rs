@@ -7,7 +7,7 @@ mod search;
 
 use std::path::PathBuf;
 
-use riemla::curvature::PriorChoice;
+use riemla::curvature::{PriorChoice, SearchWay};
 use riemla::nn::{Activation, NetworkSpec};
 use riemla::train::{TrainReport, TrainStatus};
 use riemla_files::{Digest, Model, Task, TrainingRecord};
@@ -39,6 +39,8 @@ pub struct TrainConfig {
     pub network: NetworkChoice,
     /// Prior precision: by the evidence, or given.
     pub prior: PriorChoice,
+    /// How prior and noise are searched for.
+    pub search: SearchWay,
     /// Weights of the classes in the loss.
     pub class_weight: ClassWeight,
     /// Share of the rows that is held out.
@@ -86,6 +88,7 @@ impl TrainConfig {
             columns: ColumnChoices::default(),
             network: NetworkChoice::Auto(Activation::Tanh),
             prior: PriorChoice::Optimize,
+            search: SearchWay::Auto,
             class_weight: ClassWeight::Equal,
             validation: 0.15,
             standardize: true,
@@ -128,6 +131,10 @@ pub struct Trained {
     pub cost: SearchCost,
 }
 
+/// How weights were found, in words.
+const LADDER: &str = "L-BFGS on a ladder of priors";
+const IN_TURN: &str = "L-BFGS in turn with the prior";
+
 /// Trains a network on a table.
 ///
 /// Weights, prior precision and noise are those of the largest evidence (see
@@ -152,7 +159,7 @@ pub fn train_on(config: &TrainConfig, prepared: Prepared, session: Session<'_>) 
     let cost = run.cost;
     let model = fitted.model(
         Some(TrainingRecord {
-            method: "L-BFGS on a ladder of priors".into(),
+            method: if cost.in_turn { IN_TURN } else { LADDER }.into(),
             seed: Some(config.seed),
             samples: prepared.data.train.len(),
             loss: fitted.report.value,

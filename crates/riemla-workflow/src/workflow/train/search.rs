@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use riemla::Control;
-use riemla::curvature::{PriorChoice, PriorSearch, PriorTrial};
+use riemla::curvature::{PriorChoice, PriorSearch, PriorTrial, SearchWay};
 use riemla::data::{Dataset, Targets};
 use riemla::nn::{Network, NetworkSpec};
 use riemla::objective::{Likelihood, NetworkLoss, Prior, PriorPrecision};
@@ -36,6 +36,8 @@ pub struct SearchCost {
     pub gradients: usize,
     /// Seconds.
     pub seconds: f64,
+    /// Whether weights and prior of a network were taken in turn.
+    pub in_turn: bool,
 }
 
 /// A trained network.
@@ -119,6 +121,7 @@ impl<'a> Run<'a> {
         let loss = NetworkLoss::new(network, self.train.clone(), self.likelihood, prior)?;
         let mut search = PriorSearch {
             prior: self.config.prior.clone(),
+            way: self.config.search,
             recipe: Recipe { iterations: self.config.iterations, ..Recipe::default() },
             seed: self.config.seed,
             ..PriorSearch::default()
@@ -174,6 +177,11 @@ impl<'a> Run<'a> {
         self.cost.trials += found.trials;
         self.cost.gradients += found.gradients;
         self.cost.seconds += start.elapsed().as_secs_f64();
+        if found.in_turn && search.way == SearchWay::Auto && !self.cost.in_turn {
+            let why = "a search over all priors would take hours (--search ladder does it)";
+            self.notes.push(format!("weights and prior precision were found in turn, from one start: {why}"));
+        }
+        self.cost.in_turn |= found.in_turn;
         Ok(found)
     }
 

@@ -23,7 +23,11 @@ impl Searcher<'_> {
     /// Trials that a search is expected to make.
     pub(super) fn expected(&self) -> usize {
         let rungs = 1 + ((FIRST / LAST).ln() / STEP).round() as usize;
-        if self.dim() == 0 { 1 } else { 2 * rungs + super::refine::expected(self.dim()) }
+        match self.dim() {
+            0 => 1,
+            _ if self.in_turn => super::in_turn::EXPECTED,
+            dim => 2 * rungs + super::refine::expected(dim),
+        }
     }
 
     /// Tries all rungs.
@@ -77,7 +81,7 @@ impl Searcher<'_> {
         Ok(Some(if warm.evidence >= fresh.evidence { warm } else { fresh }))
     }
 
-    fn fresh(&self, offset: u64) -> Vec<f64> {
+    pub(super) fn fresh(&self, offset: u64) -> Vec<f64> {
         self.loss.network().initialize(self.settings.seed.wrapping_add(offset))
     }
 }

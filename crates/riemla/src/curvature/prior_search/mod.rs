@@ -9,13 +9,16 @@
 //! Where every output has a noise of its own, ρ is δ times the geometric mean of the σ², and the noises settle in turn with
 //! the weights at every ρ (`../output_noise.rs`). Likelihoods without noise have σ = 1.
 //!
-//! Alternating between weights and prior ([`super::Refit`]) is not enough: it ends where δ is best for
-//! weights that are held fixed, which can be a hundred nats below the best, from any start
-//! (docs/decisions/0020-prior-search.md).
+//! Alternating between weights and prior is not as good: it ends where δ is best for weights that are held
+//! fixed, which can be a hundred nats below the best, from any start. It is what is left where a gradient is so
+//! much work that a ladder would take hours ([`SearchWay`], docs/decisions/0020-prior-search.md).
 
+mod in_turn;
 mod ladder;
 mod point;
 mod refine;
+
+use serde::{Deserialize, Serialize};
 
 use super::{PriorChoice, Structure};
 use crate::nn::Network;
@@ -27,6 +30,24 @@ use point::Searcher;
 /// Up to so many weights the evidence uses the full curvature, beyond it Kronecker factors.
 const FULL_EVIDENCE: usize = 1000;
 
+/// Above so many multiplications for the loss of all rows, [`SearchWay::Auto`] takes weights and prior in turn: a ladder makes
+/// about 15 000 gradients, each three times that work.
+const MOST_WORK: usize = 200_000_000;
+
+/// How the search goes about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SearchWay {
+    /// The ladder, unless that would take very long.
+    #[default]
+    Auto,
+    /// A ladder of priors with two descents per rung, then a refinement.
+    Ladder,
+    /// Weights and prior in turn from one start, until the prior settles. Where the prior is given and only a noise is unknown,
+    /// this is the ladder.
+    InTurn,
+}
+
 /// Settings of the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriorSearch {
@@ -35,6 +56,8 @@ pub struct PriorSearch {
     pub prior: PriorChoice,
     /// Structure of the evidence's curvature; none for full up to 1000 weights and Kronecker beyond.
     pub structure: Option<Structure>,
+    /// How it goes about it.
+    pub way: SearchWay,
     /// How weights are trained.
     pub recipe: Recipe,
     /// Seed of the fresh weights.
@@ -43,7 +66,13 @@ pub struct PriorSearch {
 
 impl Default for PriorSearch {
     fn default() -> Self {
-        Self { prior: PriorChoice::Optimize, structure: None, recipe: Recipe::default(), seed: 1 }
+        Self {
+            prior: PriorChoice::Optimize,
+            structure: None,
+            way: SearchWay::Auto,
+            recipe: Recipe::default(),
+            seed: 1,
+        }
     }
 }
 
@@ -54,7 +83,7 @@ pub enum TrialStart {
     Fresh,
     /// The weights found under a stronger prior.
     Warm,
-    /// The best weights so far, under a prior close to theirs.
+    /// The best weights so far, under a prior close to theirs; in turn, the last ones.
     Refined,
 }
 
@@ -91,8 +120,10 @@ pub struct PriorFound {
     pub report: TrainReport,
     /// Priors that were tried.
     pub trials: usize,
-    /// Gradients of all descents.
+    /// Gradients of all descents; an epoch of mini-batches is one.
     pub gradients: usize,
+    /// Whether weights and prior were taken in turn.
+    pub in_turn: bool,
     /// Whether a stop was requested: these are the best weights until then.
     pub stopped: bool,
 }
@@ -104,10 +135,23 @@ impl PriorSearch {
     /// weights so far are returned.
     pub fn run(&self, loss: &NetworkLoss, control: Control<'_, PriorTrial>) -> Result<PriorFound> {
         let mut searcher = Searcher::new(self, loss, control)?;
-        searcher.ladder()?;
-        searcher.confirm()?;
-        searcher.refine()?;
+        if searcher.in_turn {
+            searcher.take_turns()?;
+        } else {
+            searcher.ladder()?;
+            searcher.confirm()?;
+            searcher.refine()?;
+        }
         searcher.finish()
+    }
+
+    /// Whether this search would take weights and prior in turn.
+    pub fn takes_turns(&self, loss: &NetworkLoss) -> bool {
+        match self.way {
+            SearchWay::Ladder => false,
+            SearchWay::InTurn => true,
+            SearchWay::Auto => loss.network().work().saturating_mul(loss.data().len()) > MOST_WORK,
+        }
     }
 
     fn structure_for(&self, network: &Network) -> Structure {
@@ -136,6 +180,7 @@ impl Searcher<'_> {
             report: best.report,
             trials: self.trials,
             gradients: self.gradients,
+            in_turn: self.in_turn,
             stopped: self.control.is_stopped(),
         })
     }

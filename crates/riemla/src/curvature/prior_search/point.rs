@@ -14,6 +14,10 @@ use crate::{Control, Error, Result};
 const TOLERANCE: f64 = 0.03;
 /// Most iterations of a descent on the way.
 const ITERATIONS: usize = 1000;
+/// The same where weights and prior are taken in turn, on the way and at the end: how far the loss is above that of a minimum
+/// matters less where evidences differ by whole nats per thousand rows.
+const TOLERANCES_IN_TURN: [f64; 2] = [0.3, 0.03];
+const ITERATIONS_IN_TURN: usize = 200;
 /// Candidates that are kept with their weights.
 const KEPT: usize = 6;
 
@@ -62,11 +66,13 @@ pub(super) struct Searcher<'a> {
     /// The highest coordinate. Noise is not above the targets: under a prior that is much too weak the evidence
     /// would explain the data by noise alone.
     pub(super) highest: f64,
-    structure: Structure,
+    /// Whether weights and prior are taken in turn.
+    pub(super) in_turn: bool,
+    pub(super) structure: Structure,
     /// Noise of the last trial: the scale on which descents of the next are exact enough.
-    sigma: f64,
+    pub(super) sigma: f64,
     /// That of every output, where each has its own; `sigma` is then their geometric mean.
-    noise: Option<OutputNoise>,
+    pub(super) noise: Option<OutputNoise>,
 }
 
 impl<'a> Searcher<'a> {
@@ -91,8 +97,10 @@ impl<'a> Searcher<'a> {
             }
             _ => f64::INFINITY,
         };
+        let one_number_of_noise = matches!(unknown, Unknown::Noise(_));
         Ok(Self {
             highest,
+            in_turn: settings.takes_turns(loss) && !one_number_of_noise,
             settings,
             loss,
             control,
@@ -151,6 +159,13 @@ impl<'a> Searcher<'a> {
             return Ok(None);
         }
         let found = self.descend(at, theta, start == TrialStart::Fresh, false)?;
+        self.tell(&found, start);
+        self.keep(found.clone());
+        Ok((!self.control.is_stopped()).then_some(found))
+    }
+
+    /// Counts a trial, and shows it to the observer.
+    pub(super) fn tell(&mut self, found: &Candidate, start: TrialStart) {
         self.trials += 1;
         let best = self.best.first().is_none_or(|best| found.evidence > best.evidence);
         let expected = self.expected();
@@ -165,8 +180,6 @@ impl<'a> Searcher<'a> {
             gradients: found.report.evaluations,
             best,
         });
-        self.keep(found.clone());
-        Ok((!self.control.is_stopped()).then_some(found))
     }
 
     /// Sorts a candidate in; the worst rough one makes room.
@@ -216,18 +229,29 @@ impl<'a> Searcher<'a> {
         Ok(Candidate { at: at.to_vec(), theta, prior, likelihood, report, log_likelihood, evidence, exact })
     }
 
-    fn loss_at(&self, at: &[f64]) -> Result<NetworkLoss> {
+    pub(super) fn loss_at(&self, at: &[f64]) -> Result<NetworkLoss> {
         let (prior, likelihood) = self.prior_at(at, self.sigma)?;
         self.loss.with(likelihood, prior)
     }
 
     /// Descends to the minimum under the prior and noise of a point.
-    fn settle(&mut self, at: &[f64], theta: &mut [f64], fresh: bool, exact: bool) -> Result<TrainReport> {
+    pub(super) fn settle(
+        &mut self,
+        at: &[f64],
+        theta: &mut [f64],
+        fresh: bool,
+        exact: bool,
+    ) -> Result<TrainReport> {
         let loss = self.loss_at(at)?;
         let weakest = loss.prior().precisions().fold(f64::INFINITY, f64::min);
         let mut recipe = self.settings.recipe;
-        let tolerance = (!exact).then(|| (TOLERANCE * weakest.sqrt()).max(recipe.gradient_tolerance));
-        recipe.iterations = if exact { recipe.iterations } else { recipe.iterations.min(ITERATIONS) };
+        let (share, most) = match (self.in_turn, exact) {
+            (true, _) => (TOLERANCES_IN_TURN[usize::from(exact)], ITERATIONS_IN_TURN),
+            (false, false) => (TOLERANCE, ITERATIONS),
+            (false, true) => (0.0, recipe.iterations),
+        };
+        let tolerance = Some((share * weakest.sqrt()).max(recipe.gradient_tolerance));
+        recipe.iterations = if exact { recipe.iterations } else { recipe.iterations.min(most) };
         // With few rows L-BFGS finds as good minima from fresh weights as after Adam; with many,
         // mini-batches are the cheapest way to come near one.
         if fresh && (recipe.in_batches(loss.data().len()) || self.dim() == 0) {
@@ -292,7 +316,7 @@ impl<'a> Searcher<'a> {
     }
 }
 
-fn geometric_mean(noise: &OutputNoise) -> f64 {
+pub(super) fn geometric_mean(noise: &OutputNoise) -> f64 {
     let sigmas = noise.sigmas();
     (sigmas.iter().map(|sigma| sigma.ln()).sum::<f64>() / sigmas.len() as f64).exp()
 }
