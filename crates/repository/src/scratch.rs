@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use riemla::data::{Targets, toy};
+use riemla::random::{Purpose, fill_normal, stream};
 
 /// A directory for a test, removed at its end, and the program that is run there.
 pub struct Scratch {
@@ -108,6 +109,22 @@ impl Scratch {
             let mut text = String::from("x,y,kind\n");
             for (row, label) in data.inputs().chunks(2).zip(labels) {
                 text += &format!("{},{},{}\n", row[0], row[1], ["north", "south"][*label]);
+            }
+            self.write(name, text);
+        }
+    }
+
+    /// Few rows of six classes that are far apart: `train.csv` and `test.csv`.
+    pub fn separable(&self) {
+        for (name, rows, seed) in [("train.csv", 60, 1), ("test.csv", 60, 2)] {
+            let mut noise = vec![0.0; 6 * rows];
+            fill_normal(&mut stream(seed, Purpose::Data, 0), &mut noise);
+            let mut text = String::from("u,v,w,x,y,z,kind\n");
+            for (row, noise) in noise.chunks(6).enumerate() {
+                let class = row % 6;
+                let place = |(k, e): (usize, &f64)| format!("{}", 0.3 * e + f64::from(u8::from(k == class)));
+                text += &noise.iter().enumerate().map(place).collect::<Vec<_>>().join(",");
+                text += &format!(",{}\n", ["a", "b", "c", "d", "e", "f"][class]);
             }
             self.write(name, text);
         }

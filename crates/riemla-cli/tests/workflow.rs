@@ -54,6 +54,47 @@ fn from_a_table_to_calibrated_classes() {
 }
 
 #[test]
+fn with_few_rows_the_trained_weights_count_as_much_as_rows_left_out_say() {
+    let scratch = common::scratch();
+    scratch.separable();
+    scratch.ok("train --data train.csv --target kind --hidden none --out model");
+    scratch.ok("fit model --data train.csv");
+    let sampled = json(&scratch.ok("sample posterior -n 12 --json"));
+    let found = &sampled["trained_share"];
+    let share = found["share"].as_f64().expect("a number");
+    assert!((0.2..1.0).contains(&share), "classes that can be told apart: {found}");
+    assert_eq!((&found["rows"], &found["folds"]), (&Value::from(60), &Value::from(5)));
+    let losses: Vec<f64> =
+        found["log_losses"].as_array().expect("a list").iter().filter_map(Value::as_f64).collect();
+    assert!(losses[2] <= losses[0] && losses[2] <= losses[1] + 0.01, "{losses:?}");
+    // Found once, the same on any number of threads.
+    assert_eq!(json(&scratch.ok("sample posterior -n 12 --json"))["trained_share"], *found);
+    assert_eq!(json(&scratch.ok("--threads 1 sample posterior -n 12 --name again --json"))["trained_share"], *found);
+    let probabilities = |options: &str| -> Vec<f64> {
+        let (head, rows) = columns(&scratch.ok(&format!("predict posterior --data test.csv {options}")));
+        let place = head.iter().position(|name| name == "p_a").expect("a column");
+        rows.iter().map(|row| row[place].parse().expect("a number")).collect()
+    };
+    let [mixed, named, draws, map] =
+        ["-m riem-la", "-m riem-la-mixed", "-m riem-la --temperature 1", "-m map"].map(probabilities);
+    assert_eq!(mixed, named);
+    for (k, p) in mixed.iter().enumerate() {
+        assert!((p - (1.0 - share) * draws[k] - share * map[k]).abs() < 1e-12, "row {k}");
+    }
+    // Rows that promise something have not chosen anything.
+    assert!(scratch.fails("predict posterior -m riem-la-mixed --data test.csv --conformal 0.9").contains("--temperature 1"));
+    let evaluation = json(&scratch.ok("evaluate posterior --data test.csv --resamples 20 --json"));
+    let methods = evaluation["methods"].as_array().expect("a list");
+    let way = methods.iter().find(|method| method["method"] == "riem-la-mixed").expect("it is listed");
+    assert_eq!(way["trained_share"], *found);
+    assert!(evaluation["notes"].to_string().contains("the trained weights count"));
+    // Not asked for, not found, and said so.
+    let without = json(&scratch.ok("sample posterior -n 12 --folds 0 --name plain --json"));
+    assert_eq!(without["trained_share"], Value::Null);
+    assert!(scratch.fails("predict posterior -m plain-mixed --data test.csv").contains("--method plain"));
+}
+
+#[test]
 fn from_a_table_to_intervals_of_numbers() {
     let scratch = common::scratch();
     scratch.sine();

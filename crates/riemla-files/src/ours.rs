@@ -24,6 +24,8 @@ pub const STRENGTH_FILE: &str = "calibration.json";
 pub const TRIALS_FILE: &str = "calibration.trials.json";
 /// Step size and length of the chains that polish draws.
 pub const POLISH_FILE: &str = "polish.json";
+/// How much the trained weights count beside the draws.
+pub const SHARE_FILE: &str = "trained-share.json";
 /// The table with a line about each draw.
 pub const DIAGNOSTICS_FILE: &str = "diagnostics.csv";
 /// What is known about all draws of a set, for reports.
@@ -33,7 +35,7 @@ pub const CHAINS_FILE: &str = "chains.json";
 
 const MODEL: [&str; 2] = [MODEL_FILE, WEIGHTS_FILE];
 const POSTERIOR: [&str; 3] = [POSTERIOR_FILE, TENSORS_FILE, DATA_FILE];
-const SET: [&str; 10] = [
+const SET: [&str; 11] = [
     SAMPLES_FILE,
     SAMPLES_LINES_FILE,
     SAMPLES_TENSORS_FILE,
@@ -41,6 +43,7 @@ const SET: [&str; 10] = [
     STRENGTH_FILE,
     TRIALS_FILE,
     POLISH_FILE,
+    SHARE_FILE,
     DIAGNOSTICS_FILE,
     CHAINS_FILE,
     SUMMARY_FILE,

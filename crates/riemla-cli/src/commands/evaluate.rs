@@ -26,7 +26,8 @@ Compares the trained weights (map), map with a temperature fitted on held-out ro
 such rows, 5 of them misclassified in classification: with fewer, a temperature does harm), the Laplace \
 approximation with exact (la) and linearised (lin-la) predictions, and every set of draws. Where the held-out \
 rows show that an average is over- or underconfident, it is listed a second time at a temperature fitted to them \
-(riem-la-temperature), which riemla predict uses. Where the posterior has \
+(riem-la-temperature), or of few rows with the trained weights beside the draws (riem-la-mixed), which riemla predict uses. \
+Where the posterior has \
 several members, each of these also for all members together: map-members is a deep ensemble.";
 
 /// Score a posterior on data with known targets and compare it with cheaper baselines

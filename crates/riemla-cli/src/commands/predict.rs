@@ -65,7 +65,8 @@ pub struct Predict {
     pub level: f64,
 
     /// Temperature of the predictions: below 1 makes them more confident, above 1 less. auto: 1, or where the held-out rows
-    /// reject that, the closest temperature that they do not reject
+    /// reject that, the closest temperature that they do not reject; and with few rows the trained weights count beside the draws as
+    /// much as `riemla sample --folds` found. 1: the draws as they are
     #[arg(long, value_name = "T", default_value = "auto", value_parser = temperature)]
     pub temperature: TemperatureChoice,
 
@@ -169,7 +170,14 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
                 found.temperature, found.targets
             ),
         });
-        eprintln!("{rows} rows predicted with {} weights of {name}{at}.", predictor.draws());
+        let beside = predictor.beside.as_ref().filter(|_| predictor.mixed).map_or(String::new(), |(found, _)| {
+            format!(
+                "; the trained weights are one of them and count {:.2}, by {} rows left out in turn or held out (--temperature 1 \
+                 turns this off)",
+                found.share, found.rows
+            )
+        });
+        eprintln!("{rows} rows predicted with {} weights of {name}{at}{beside}.", predictor.draws());
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -16,7 +16,7 @@ use riemla_workflow::report::aligned;
 use riemla_workflow::setting::Setting;
 use riemla_workflow::watch::Session;
 use riemla_workflow::workflow::members::sample_members;
-use riemla_workflow::workflow::{DataFiles, SampleConfig, Sampled, Taken};
+use riemla_workflow::workflow::{DataFiles, FOLDS, SampleConfig, Sampled};
 
 use super::sample_reference::{ReferenceArguments, chain_rows};
 use super::shared::{ReadingArguments, positive, print_members};
@@ -119,6 +119,11 @@ pub struct Sample {
     /// Stop after SECONDS and keep the finished draws
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub seconds: Option<f64>,
+
+    /// Parts of the rows that are left out in turn after the draws, to find how much the trained weights should count beside them
+    /// in predictions; 0 for not at all. Of riem-la, for tables with classes and at most 250 rows
+    #[arg(long, value_name = "N", default_value_t = FOLDS, value_parser = whole::<usize>(0, 50))]
+    pub folds: usize,
 
     /// Seed of the draws
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
@@ -242,7 +247,7 @@ pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
     let sampled = sample_members(&arguments.posterior, &config, Session::new(stop, &bar));
     bar.finish();
     let sampled = sampled?;
-    print_members(&sampled, arguments.json, in_json, |member| in_words(&member.taken))?;
+    print_members(&sampled, arguments.json, in_json, in_words)?;
     if !quiet {
         for member in &sampled {
             member.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
@@ -282,6 +287,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
         samples: arguments.samples.unwrap_or(samples(arguments.method)),
         seed: arguments.seed,
         seconds: arguments.seconds,
+        folds: arguments.folds,
         name: arguments.name.clone(),
         data: arguments.data.as_ref().map(|data| DataFiles {
             labels: arguments.labels.clone(),
@@ -327,11 +333,13 @@ fn in_json(sampled: &Sampled) -> serde_json::Value {
         "seed": taken.seed,
         "summary": taken.diagnosis.summary,
         "warnings": taken.diagnosis.warnings,
+        "trained_share": sampled.trained_share,
         "version": env!("CARGO_PKG_VERSION"),
     })
 }
 
-fn in_words(taken: &Taken) -> String {
+fn in_words(sampled: &Sampled) -> String {
+    let taken = &sampled.taken;
     let summary = &taken.diagnosis.summary;
     let number = |value: Option<f64>, digits: usize| value.map_or("-".into(), |v| format!("{v:.digits$}"));
     let row = |name: &str, value: String| vec![name.to_string(), value];
@@ -347,6 +355,10 @@ fn in_words(taken: &Taken) -> String {
         rows.push(row("unfinished geodesics", format!("{:.1} %", 100.0 * share)));
     }
     rows.extend(summary.polish.iter().flat_map(polish_rows));
+    if let Some(found) = &sampled.trained_share {
+        let value = format!("{:.2} (by {} rows in {} folds or held out)", found.share, found.rows, found.folds);
+        rows.push(row("trained weights beside them", value));
+    }
     let chains = summary.chains.as_ref().map(chain_rows).unwrap_or_default();
     rows.extend(chains.into_iter().map(Vec::from));
     if summary.failed > 0 {

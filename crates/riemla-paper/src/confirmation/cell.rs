@@ -13,11 +13,11 @@ use riemla_files::{Existing, Model, OutputDirectory, RunConfig, SavedPosterior};
 use riemla_workflow::method::MethodName;
 use riemla_workflow::scores::kinds;
 use riemla_workflow::watch::Session;
-use riemla_workflow::workflow::draws::AT_TEMPERATURE;
+use riemla_workflow::workflow::draws::{AT_TEMPERATURE, MIXED};
 use riemla_workflow::workflow::guarantees::Wanted;
 use riemla_workflow::workflow::members::{Weighting, sample_members, train_members};
 use riemla_workflow::workflow::{
-    ColumnChoices, EvaluateConfig, Evaluation, FitConfig, NetworkChoice, SampleConfig, TrainConfig,
+    ColumnChoices, EvaluateConfig, Evaluation, FOLDS, FitConfig, NetworkChoice, SampleConfig, TrainConfig,
     WorkflowError, evaluate, fit, sample,
 };
 
@@ -126,6 +126,7 @@ impl Cell<'_> {
         let (draws, seed) = (self.draws, self.seed);
         let named = |name: &str, run: RunConfig| SampleConfig {
             name: Some(name.into()),
+            folds: FOLDS,
             ..SampleConfig::new(run, draws, seed)
         };
         let config = PosteriorConfig::of_commands(Method::RiemLa);
@@ -208,8 +209,9 @@ impl Cell<'_> {
 
     fn scored(&self, evaluation: &Evaluation, from: &str, name: &str) -> Option<Scored> {
         let named = |wanted: &str| evaluation.methods.iter().find(|method| method.name == wanted);
-        // Few held-out rows tell no temperature, and averages need none: then it is 1.
-        let method = named(from).or_else(|| named(&from.replace(AT_TEMPERATURE, "")))?;
+        // Few held-out rows tell no temperature, and averages need none: then it is 1, and the trained weights may count.
+        let or_else = |instead: &str| named(&from.replace(AT_TEMPERATURE, instead));
+        let method = named(from).or_else(|| or_else(MIXED)).or_else(|| or_else(""))?;
         let scores = kinds(evaluation.likelihood.kind()).iter().zip(&method.scores);
         Some(Scored {
             method: name.into(),

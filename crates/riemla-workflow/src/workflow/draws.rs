@@ -8,10 +8,12 @@ use riemla::posterior::{Method, NetworkOutputs, PosteriorConfig};
 use riemla::predict;
 use riemla::random::{Purpose, stream};
 use riemla_files::identity::differences;
+use riemla_files::ours::SHARE_FILE;
 use riemla_files::samples::{SAMPLES_FILE, read_samples};
 use riemla_files::{Origin, RunConfig, RunInfo, SavedPosterior};
 
 use super::error::{Result, WorkflowError, io};
+use super::folds::TrainedShare;
 use super::predictor::{Predictor, Way, scales};
 use super::sample::SAMPLES_DIRECTORY;
 use crate::method::MethodName;
@@ -22,6 +24,8 @@ pub const QUICK_DRAWS: u64 = 100;
 pub const QUICK_SEED: u64 = 1;
 /// The ending of the name of a method at a temperature fitted to held-out rows.
 pub const AT_TEMPERATURE: &str = "-temperature";
+/// The ending of the name of draws with the trained weights beside them.
+pub const MIXED: &str = "-mixed";
 
 /// Whether there are finished draws of this name.
 pub(super) fn is_set(directory: &Path, name: &str) -> bool {
@@ -91,6 +95,20 @@ pub struct DrawnSet {
     pub thetas: Vec<Vec<f64>>,
     /// What they have in common, if they are on the disk.
     pub run: Option<RunInfo>,
+}
+
+/// The trained weights with their share beside the draws of a set, where `riemla sample` found one.
+pub(super) fn trained_beside(
+    saved: &SavedPosterior,
+    directory: &Path,
+    name: &str,
+) -> Result<Option<(TrainedShare, Predictor)>> {
+    let set = directory.join(SAMPLES_DIRECTORY).join(name);
+    if !set.join(SHARE_FILE).is_file() || !is_set(directory, name) {
+        return Ok(None);
+    }
+    let share = TrainedShare::read(&set, &read_samples(&set)?.run)?;
+    share.map(|share| Ok((share, Predictor::map(&saved.model)?))).transpose()
 }
 
 /// The draws of a set, found as by [`predictor`].

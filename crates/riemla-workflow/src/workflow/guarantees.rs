@@ -47,9 +47,9 @@ impl Guarantees {
                  on: give some with --validation, or hold out rows in training",
             ));
         };
-        if predictor.temperature.is_some_and(|temperature| temperature.is_fitted()) {
-            let reason = "the held-out rows were used to fit the temperature and cannot also guarantee an error rate or a coverage: \
-                          predict at --temperature 1";
+        if predictor.mixed || predictor.temperature.is_some_and(|temperature| temperature.is_fitted()) {
+            let reason = "the held-out rows were used to choose the temperature or the share of the trained weights and cannot also \
+                          guarantee an error rate or a coverage: predict at --temperature 1";
             return Err(riemla::Error::Unsupported(reason.into()).into());
         }
         let prediction = predictor.predict(rows.inputs())?;

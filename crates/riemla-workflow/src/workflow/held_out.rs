@@ -82,8 +82,8 @@ pub(super) fn temperature(
 /// At which temperature new rows are predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum TemperatureChoice {
-    /// For averages, the one closest to 1 that held-out rows do not reject, if they are enough; else 1. The trained
-    /// weights alone stay as they are.
+    /// For averages, the one closest to 1 that held-out rows do not reject, if they are enough; else 1, with the trained weights
+    /// beside the draws where leaving out rows said so. The trained weights alone stay as they are.
     #[default]
     Auto,
     /// Given; 1 leaves predictions as they are.
@@ -108,7 +108,10 @@ impl TemperatureChoice {
                 found.filter(|found| found.temperature != 1.0)
             }
         };
-        Ok(Together { temperature, ..predictor })
+        match predictor.mixed() {
+            Some(mixed) if self == Self::Auto && temperature.is_none() && !promised.is_something() => Ok(mixed),
+            _ => Ok(Together { temperature, ..predictor }),
+        }
     }
 }
 

@@ -13,8 +13,9 @@ use riemla_files::members::members_of;
 use riemla_files::{InUse, Model, SavedPosterior};
 use serde::Deserialize;
 
-use super::draws::{self, AT_TEMPERATURE};
+use super::draws::{self, AT_TEMPERATURE, MIXED};
 use super::error::{Result, WorkflowError};
+use super::folds::{MOST_ROWS, TrainedShare};
 use super::held_out::{held_out_rows, temperature};
 use super::input::DataFiles;
 use super::predictor::{Predictor, Way};
@@ -76,6 +77,8 @@ pub fn sample_members(directory: &Path, config: &SampleConfig, session: Session<
             samples: config.samples.div_ceil(count as u64),
             seed: config.seed.wrapping_add(k as u64),
             seconds: config.seconds.map(|seconds| seconds / count as f64),
+            // What folds say was judged for one network.
+            folds: 0,
             ..config.clone()
         };
         all.push(sample(member, &own, session)?);
@@ -129,12 +132,22 @@ impl Posteriors {
     /// All of them predicting with the sets of one name; with the ending `-temperature`, at a temperature fitted to
     /// held-out rows.
     pub fn predictor(&self, name: &str) -> Result<Together> {
-        let tempered = name.strip_suffix(AT_TEMPERATURE).filter(|_| !draws::is_set(&self.members[0].0, name));
+        let unless_a_set = |plain: &&str| !plain.is_empty() && !draws::is_set(&self.members[0].0, name);
+        if let Some(plain) = name.strip_suffix(MIXED).filter(unless_a_set) {
+            let mixed = self.predictor(plain)?.mixed();
+            return mixed.ok_or_else(|| WorkflowError::unfit(no_share(plain)));
+        }
+        let tempered = name.strip_suffix(AT_TEMPERATURE).filter(unless_a_set);
         let one = |(path, saved): &(PathBuf, SavedPosterior)| {
             draws::predictor(saved, path, tempered.unwrap_or(name))
         };
         let predictors = self.members.iter().map(one).collect::<Result<Vec<_>>>()?;
-        let plain = Together { predictors, weights: self.weights.clone(), temperature: None };
+        let beside = match self.members.as_slice() {
+            [(path, saved)] => draws::trained_beside(saved, path, tempered.unwrap_or(name))?,
+            _ => None,
+        };
+        let weights = self.weights.clone();
+        let plain = Together { predictors, weights, temperature: None, beside, mixed: false };
         if tempered.is_none() {
             return Ok(plain);
         }
@@ -144,6 +157,13 @@ impl Posteriors {
             found => Ok(Together { temperature: found, ..plain }),
         }
     }
+}
+
+fn no_share(plain: &str) -> String {
+    format!(
+        "the trained weights do not count beside the draws of {plain}: `riemla sample` finds for tables with at most {MOST_ROWS} \
+         rows and classes whether they should; predict with --method {plain}"
+    )
 }
 
 fn weights(members: &[(PathBuf, SavedPosterior)], weighting: Weighting) -> Result<Vec<f64>> {
@@ -172,11 +192,15 @@ pub struct Together {
     pub weights: Vec<f64>,
     /// The temperature of the mixture; 1 if none.
     pub temperature: Option<Temperature>,
+    /// The trained weights and how much they should count beside the draws, where that was found.
+    pub beside: Option<(TrainedShare, Predictor)>,
+    /// Whether they do.
+    pub mixed: bool,
 }
 
 impl From<Predictor> for Together {
     fn from(only: Predictor) -> Self {
-        Self { predictors: vec![only], weights: vec![1.0], temperature: None }
+        Self { predictors: vec![only], weights: vec![1.0], temperature: None, beside: None, mixed: false }
     }
 }
 
@@ -189,6 +213,20 @@ impl Together {
             Some(temperature) => temperature.apply(mixed),
             None => Ok(mixed),
         }
+    }
+
+    /// With the trained weights beside the draws; none if their share is 0 or not known.
+    pub fn mixed(&self) -> Option<Self> {
+        let (TrainedShare { share, .. }, trained) =
+            self.beside.as_ref().filter(|(found, _)| found.share > 0.0)?;
+        let [draws] = self.predictors.as_slice() else { return None };
+        Some(Self {
+            predictors: vec![draws.clone(), trained.clone()],
+            weights: vec![1.0 - share, *share],
+            temperature: None,
+            beside: self.beside.clone(),
+            mixed: true,
+        })
     }
 
     /// Whether more than one vector of weights predicts.

@@ -9,6 +9,7 @@ pub use riemla_files::ours::SAMPLES_DIRECTORY;
 use riemla_files::{InUse, Origin, SavedPosterior};
 
 use super::error::Result;
+use super::folds::{TrainedShare, share_beside};
 use super::sample_config::SampleConfig;
 use super::samplers::{Geodesics, sampler, sampler_of_model};
 use super::saved::{check_posterior, data_of, read_posterior};
@@ -22,6 +23,8 @@ pub struct Sampled {
     pub directory: PathBuf,
     /// The draws and how they look.
     pub taken: Taken,
+    /// How much the trained weights count beside them, where that was found.
+    pub trained_share: Option<TrainedShare>,
 }
 
 /// Draws what is missing of a set of a posterior on the disk. Once the session is stopped or the budget is used up,
@@ -35,8 +38,9 @@ pub fn sample(directory: &Path, config: &SampleConfig, session: Session<'_>) -> 
     let set = directory.join(SAMPLES_DIRECTORY).join(config.set_name());
     let data = data_of(&saved, config.data.as_ref())?;
     let origin = saved.origin();
-    let taken = take(sampler(saved, data, config)?, Some((&set, origin)), config, session)?;
-    Ok(Sampled { directory: set, taken })
+    let taken = take(sampler(saved.clone(), data.clone(), config)?, Some((&set, origin)), config, session)?;
+    let trained_share = share_beside(&saved, &data, &taken, config, &set, session)?;
+    Ok(Sampled { directory: set, taken, trained_share })
 }
 
 /// The same draws of a posterior in memory, kept there.

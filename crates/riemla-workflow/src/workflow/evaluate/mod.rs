@@ -26,7 +26,7 @@ use super::predictor::scales;
 use crate::method::MethodName;
 use crate::scores::{ScoreKind, Scorer, decoded_targets, kind_of, kinds, proper};
 use crate::watch::Watch;
-use result::{advised, loss_to_map, temperature_note};
+use result::{advised, loss_to_map, share_note, temperature_note};
 use ways::{Source, ways};
 
 pub(crate) use ways::Way;
@@ -87,6 +87,7 @@ pub fn evaluate(directory: &Path, config: &EvaluateConfig, watch: &dyn Watch) ->
     }
     let name = proper(saved.laplace.likelihood.kind()).name;
     notes.extend(temperature_note(&methods));
+    notes.extend(share_note(&methods));
     notes.extend(advised(&methods).filter_map(|method| loss_to_map(&method.name, name, method.gain?)));
     let map = methods.iter().find(|method| method.method == MethodName::MapTemperature);
     let temperature = map.and_then(|method| method.temperature);
@@ -156,6 +157,7 @@ impl Judge<'_> {
             draws: source.draws(),
             theta: source.digests(),
             temperature: source.temperature(),
+            trained_share: source.trained_share(),
             scores,
             per_target: scorer.per_target(&prediction, targets)?,
             gain,

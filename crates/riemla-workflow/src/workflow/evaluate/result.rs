@@ -15,7 +15,8 @@ use super::selective::Selective;
 use crate::method::MethodName;
 use crate::report::aligned;
 use crate::scores::kinds;
-use crate::workflow::draws::AT_TEMPERATURE;
+use crate::workflow::draws::{AT_TEMPERATURE, MIXED};
+use crate::workflow::folds::TrainedShare;
 use crate::workflow::predict::target_names;
 use crate::workflow::set_summary::SetSummary;
 
@@ -32,6 +33,8 @@ pub struct MethodResult {
     pub theta: Vec<Digest>,
     /// The temperature of its predictions; 1 if none.
     pub temperature: Option<Temperature>,
+    /// How much the trained weights count beside its draws; not at all if none.
+    pub trained_share: Option<TrainedShare>,
     /// Scores in the order of [`kinds`].
     pub scores: Vec<Interval>,
     /// All scores of each of several targets, without intervals; empty for a single one.
@@ -48,11 +51,12 @@ pub struct MethodResult {
     pub summary: Option<SetSummary>,
 }
 
-/// Draws as new rows are predicted with: at a temperature, where held-out rows reject 1.
+/// Draws as new rows are predicted with: at a temperature, where held-out rows reject 1, or with the trained weights beside them.
 pub(super) fn advised(methods: &[MethodResult]) -> impl Iterator<Item = &MethodResult> {
     let tempered = |method: &MethodResult| {
-        let name = format!("{}{AT_TEMPERATURE}", method.name);
-        methods.iter().find(|other| other.temperature.is_some() && other.name == name)
+        let names = [AT_TEMPERATURE, MIXED].map(|ending| format!("{}{ending}", method.name));
+        let changed = |other: &&MethodResult| other.temperature.is_some() || other.trained_share.is_some();
+        methods.iter().filter(changed).find(|other| names.contains(&other.name))
     };
     let drawn = methods.iter().filter(|method| method.summary.is_some());
     drawn.map(move |method| tempered(method).unwrap_or(method))
@@ -75,6 +79,21 @@ pub(super) fn temperature_note(methods: &[MethodResult]) -> Option<String> {
         "temperatures of averages, fitted to {targets} held-out targets: {all}; `riemla predict` uses them unless \
          --temperature 1 is given"
     ))
+}
+
+/// Draws beside which the trained weights count, and who counts them.
+pub(super) fn share_note(methods: &[MethodResult]) -> Option<String> {
+    let one = |method: &MethodResult| {
+        let TrainedShare { share, rows, log_losses: [draws, trained, mixed], .. } = method.trained_share?;
+        Some(format!(
+            "{}: the trained weights count {share:.2} beside the draws, by {rows} rows left out in turn or held out (log loss of \
+             draws {draws:.3}, of the trained weights {trained:.3}, of both {mixed:.3})",
+            method.name
+        ))
+    };
+    let all: Vec<String> = methods.iter().filter_map(one).collect();
+    let found = !all.is_empty();
+    found.then(|| format!("{}; `riemla predict` mixes them unless --temperature 1 is given", all.join("; ")))
 }
 
 /// What a user of draws should know if they predict worse than the trained weights alone.
@@ -147,6 +166,7 @@ impl Evaluation {
                 "made_from": { "method": method.method, "theta": method.theta },
                 "draws": method.draws,
                 "temperature": method.temperature,
+                "trained_share": method.trained_share,
                 "scores": scores,
                 "per_target": per_target,
                 "gain_over_map": method.gain,

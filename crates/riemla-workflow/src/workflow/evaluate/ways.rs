@@ -11,8 +11,11 @@ use riemla_files::{Digest, SavedPosterior};
 use super::EvaluateConfig;
 use crate::method::MethodName;
 use crate::scores::constant;
-use crate::workflow::draws::{AT_TEMPERATURE, DrawnSet, assembled, closed_form, drawn, set_names};
+use crate::workflow::draws::{
+    AT_TEMPERATURE, DrawnSet, MIXED, assembled, closed_form, drawn, set_names, trained_beside,
+};
 use crate::workflow::error::Result;
+use crate::workflow::folds::TrainedShare;
 use crate::workflow::guarantees::Wanted;
 use crate::workflow::held_out::{TemperatureChoice, temperature};
 use crate::workflow::members::{Posteriors, Together};
@@ -74,6 +77,14 @@ impl Source {
         }
     }
 
+    /// What the trained weights count beside the draws, if they do.
+    pub(super) fn trained_share(&self) -> Option<TrainedShare> {
+        match self {
+            Self::Weights(together) if together.mixed => together.beside.as_ref().map(|(found, _)| *found),
+            _ => None,
+        }
+    }
+
     pub(super) fn predict(&self, inputs: &[f64], rows: usize) -> riemla::Result<Prediction> {
         match self {
             Self::Constant { train, likelihood, outputs, scales } => {
@@ -98,7 +109,8 @@ impl Way {
         Self { name: method.name().into(), method, source, summary: None }
     }
 
-    /// The same at a temperature fitted to held-out rows: of averages only if they reject 1, as for new rows.
+    /// The same at a temperature fitted to held-out rows, or with the trained weights beside the draws: of averages only as new rows
+    /// are predicted.
     fn at_temperature(&self, held_out: Option<&Dataset>, notes: &mut Vec<String>) -> Result<Option<Self>> {
         let Source::Weights(plain) = &self.source else { return Ok(None) };
         let (tempered, method) = if self.method == MethodName::Map && !plain.is_average() {
@@ -107,16 +119,18 @@ impl Way {
         } else {
             (TemperatureChoice::Auto.apply(plain.clone(), held_out, Wanted::default())?, self.method)
         };
+        let mixed = tempered.mixed;
         let name = match self.name.strip_suffix(MEMBERS) {
             Some(one) => format!("{one}{AT_TEMPERATURE}{MEMBERS}"),
+            None if mixed => format!("{}{MIXED}", self.name),
             None => format!("{}{AT_TEMPERATURE}", self.name),
         };
-        let found = tempered.temperature.is_some();
+        let found = mixed || tempered.temperature.is_some();
         Ok(found.then(|| Self { name, method, source: Source::Weights(tempered), summary: None }))
     }
 }
 
-/// All ways to predict, each with its own at a temperature behind it, the trained weights first.
+/// All ways to predict, each with what becomes of it for new rows behind it, the trained weights first.
 pub(super) fn ways(
     posteriors: &Posteriors,
     held_out: Option<&Dataset>,
@@ -167,7 +181,7 @@ fn plain_ways(posteriors: &Posteriors, config: &EvaluateConfig, notes: &mut Vec<
             notes.extend(warnings.map(|warning| format!("{} of member {}: {warning}", way.name, k + 1)));
         }
         let (predictors, weights) = (predictors.concat(), posteriors.weights.clone());
-        let together = Together { predictors, weights, temperature: None };
+        let together = Together { predictors, weights, temperature: None, beside: None, mixed: false };
         all.push(Way {
             name: format!("{}{MEMBERS}", way.name),
             method: way.method,
@@ -205,7 +219,9 @@ fn ways_of(
             None => None,
         };
         let (method, predictor) = ((&config).into(), assembled(saved, &config, thetas)?);
-        Ok(Way { name: name.into(), summary, ..Way::of(method, predictor.into()) })
+        let beside = trained_beside(saved, directory, name)?;
+        let together = Together { beside, ..predictor.into() };
+        Ok(Way { name: name.into(), summary, ..Way::of(method, Source::Weights(together)) })
     };
     let map = of_set(MethodName::Map.name())?;
     let outputs = map.source.outputs();

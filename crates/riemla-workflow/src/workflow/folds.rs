@@ -1,0 +1,226 @@
+//! How much the trained weights count beside draws of a table with few rows: found by leaving out a part of the rows in turn
+//! (docs/decisions/0038-trained-share.md).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use riemla::Control;
+use riemla::curvature::{LaplaceConfig, PriorChoice, PriorSearch, Subset};
+use riemla::data::{Dataset, split};
+use riemla::nn::Network;
+use riemla::objective::{NetworkLoss, TargetKind};
+use riemla::posterior::{Method, PosteriorConfig};
+use riemla::predict::trained_share;
+use riemla_files::ours::SHARE_FILE;
+use riemla_files::{Model, RunConfig, RunInfo, SavedPosterior, TrainingData};
+use serde::{Deserialize, Serialize};
+
+use super::draws::assembled;
+use super::error::{Result, WorkflowError};
+use super::fit::fit_on;
+use super::predictor::Predictor;
+use super::sample::sample_in_memory;
+use super::sample_config::SampleConfig;
+use super::take::Taken;
+use crate::of_run;
+use crate::watch::{Session, Silent};
+
+/// Folds that `riemla sample` makes by default.
+pub const FOLDS: usize = 5;
+/// Rows trained on up to which folds are made: beyond, the held-out rows are enough for a temperature.
+pub const MOST_ROWS: usize = 250;
+/// Fewer say nothing.
+const LEAST_ROWS: usize = 20;
+/// Most draws of a fold.
+const DRAWS: u64 = 30;
+const REMEDY: &str = "remove it; the same command finds the share again";
+
+/// How much the trained weights count beside the draws, and what says so.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TrainedShare {
+    /// Their weight in the mixture with the average over draws, from 0 to 1.
+    pub share: f64,
+    /// Rows that it was found by: those left out in turn, and those that training held out.
+    pub rows: usize,
+    /// Folds.
+    pub folds: usize,
+    /// Mean log loss of these rows: by draws, by the trained weights, by the mixture.
+    pub log_losses: [f64; 3],
+}
+
+impl TrainedShare {
+    /// The share that belongs to a set of draws; none if none was found.
+    pub(super) fn read(set: &Path, run: &RunInfo) -> Result<Option<Self>> {
+        Ok(of_run::read(&set.join(SHARE_FILE), run, REMEDY)?)
+    }
+}
+
+/// Probabilities of the true classes of rows that neither draws nor trained weights have seen.
+#[derive(Default)]
+struct Unseen {
+    of_draws: Vec<f64>,
+    of_trained: Vec<f64>,
+}
+
+impl Unseen {
+    fn add(&mut self, draws: &Predictor, trained: &Predictor, rows: &Dataset) -> Result<()> {
+        let labels = rows.labels().unwrap_or_default();
+        for (predictor, all) in [(draws, &mut self.of_draws), (trained, &mut self.of_trained)] {
+            let prediction = predictor.predict(rows.inputs())?;
+            let Some(classes) = prediction.classes() else { continue };
+            let rows = classes.probabilities.chunks_exact(classes.classes);
+            all.extend(rows.zip(labels).map(|(row, label)| row[*label]));
+        }
+        Ok(())
+    }
+
+    fn share(&self, folds: usize) -> Result<TrainedShare> {
+        let share = trained_share(&self.of_draws, &self.of_trained)?;
+        let rows = self.of_draws.len();
+        let log_loss = |w: f64| {
+            let both = self.of_draws.iter().zip(&self.of_trained);
+            both.map(|(a, b)| -((1.0 - w) * a + w * b).max(f64::MIN_POSITIVE).ln()).sum::<f64>() / rows as f64
+        };
+        let log_losses = [0.0, 1.0, share].map(log_loss);
+        Ok(TrainedShare { share, rows, folds, log_losses })
+    }
+}
+
+/// Folds of a posterior under way.
+struct Folds<'a> {
+    saved: &'a SavedPosterior,
+    data: &'a TrainingData,
+    config: SampleConfig,
+    seed: u64,
+    session: Session<'a>,
+}
+
+/// The share of the trained weights beside draws that are complete, found once per set; none where it is not for these.
+pub(super) fn share_beside(
+    saved: &SavedPosterior,
+    data: &TrainingData,
+    taken: &Taken,
+    config: &SampleConfig,
+    set: &Path,
+    session: Session<'_>,
+) -> Result<Option<TrainedShare>> {
+    let whole = !taken.stopped && !taken.out_of_time && config.shard.is_none();
+    if !whole || config.folds < 2 || !is_for(saved, data, &taken.config) {
+        return Ok(None);
+    }
+    let dim = saved.laplace.gaussian.theta().len();
+    let place = (set.join(SHARE_FILE), RunInfo::new(taken.config.clone(), config.seed, dim, saved.origin()));
+    let strength = taken.diagnosis.summary.strength;
+    let find = || {
+        let RunConfig::Posterior(mut posterior) = taken.config.clone() else { return Ok(None) };
+        if let Some(strength) = strength {
+            posterior.strength = riemla::posterior::Strength::Fixed(strength);
+        }
+        let draws = (taken.draws.len() as u64).min(DRAWS);
+        let of_fold = SampleConfig::new(RunConfig::Posterior(posterior), draws, config.seed);
+        let folds = Folds { saved, data, config: of_fold, seed: config.seed, session };
+        folds.share(config.folds, taken).map(Some)
+    };
+    match of_run::once(Some(&place), REMEDY, find) {
+        Err(WorkflowError::Interrupted) => Ok(None),
+        // What was judged are folds that draw like the whole; draws stay as they are where one cannot.
+        Err(error @ (WorkflowError::Library(_) | WorkflowError::Unfit(_))) => {
+            session.watch.note(&format!("no share of the trained weights, as a fold failed: {error}"));
+            Ok(None)
+        }
+        found => found,
+    }
+}
+
+/// Polished draws of all weights, of classes, from few rows that all count once.
+fn is_for(saved: &SavedPosterior, data: &TrainingData, run: &RunConfig) -> bool {
+    let TrainingData { train, .. } = data;
+    let by_default = |posterior: &PosteriorConfig| {
+        posterior.method == Method::RiemLa && posterior.polish.is_some() && posterior.batch.is_none()
+    };
+    let few = (LEAST_ROWS..=MOST_ROWS).contains(&train.len()) && train.weights().is_none();
+    let classes = saved.laplace.likelihood.kind() == TargetKind::Classes && train.labels().is_some();
+    let asked = matches!(run, RunConfig::Posterior(posterior) if by_default(posterior));
+    asked && few && classes && saved.config.subset == Subset::All
+}
+
+impl Folds<'_> {
+    fn share(&self, folds: usize, taken: &Taken) -> Result<TrainedShare> {
+        let train = &self.data.train;
+        let parts = parts(train.labels().unwrap_or_default(), folds, self.seed)?;
+        self.session.watch.begin("leaving out rows in turn", folds as u64);
+        let mut unseen = Unseen::default();
+        for (k, out) in parts.iter().enumerate() {
+            let kept: Vec<usize> = (0..train.len()).filter(|row| !out.contains(row)).collect();
+            let (draws, trained) = self.fold(k as u64, &train.select(&kept)?)?;
+            unseen.add(&draws, &trained, &train.select(out)?)?;
+            self.session.watch.step();
+        }
+        if let Some(held_out) = &self.data.validation {
+            let thetas = taken.draws.iter().map(|draw| draw.theta.clone()).collect();
+            let draws = assembled(self.saved, &taken.config, thetas)?;
+            unseen.add(&draws, &Predictor::map(&self.saved.model)?, held_out)?;
+        }
+        let found = unseen.share(folds)?;
+        self.session.watch.note(&format!(
+            "trained weights count {:.2} beside the draws, by {} rows left out in turn or held out",
+            found.share, found.rows
+        ));
+        Ok(found)
+    }
+
+    /// Trains, fits and draws with the rows of a fold, under the prior and noise that were found with all.
+    fn fold(&self, k: u64, rows: &Dataset) -> Result<(Predictor, Predictor)> {
+        let SavedPosterior { model, laplace, config, .. } = self.saved;
+        let network = Arc::new(Network::new(&model.network)?);
+        let loss = NetworkLoss::new(network, rows.clone(), laplace.likelihood, laplace.prior.clone())?;
+        let search = PriorSearch {
+            prior: PriorChoice::Keep,
+            seed: self.seed.wrapping_add(1 + k),
+            ..PriorSearch::default()
+        };
+        let found = search.run(&loss, Control::default().stopping(self.session.stop))?;
+        let prior_precision = self.saved.prior_precision();
+        let model = Model { theta: found.theta, prior_precision, training: None, ..model.clone() };
+        let quiet = Session::new(self.session.stop, &Silent);
+        let config = LaplaceConfig { prior: PriorChoice::Keep, refit: None, ..config.clone() };
+        let data = TrainingData { train: rows.clone(), validation: None };
+        let fitted = fit_on(model.clone(), data, &config, None, quiet)?.posterior;
+        let taken = sample_in_memory(&fitted, &self.config, quiet)?;
+        if self.session.stopped() {
+            return Err(WorkflowError::Interrupted);
+        }
+        let thetas = taken.draws.into_iter().map(|draw| draw.theta).collect();
+        Ok((assembled(&fitted, &taken.config, thetas)?, Predictor::map(&model)?))
+    }
+}
+
+/// Rows of each fold: classes are spread evenly.
+fn parts(labels: &[usize], folds: usize, seed: u64) -> riemla::Result<Vec<Vec<usize>>> {
+    let mut rows = split(labels.len(), &[labels.len()], seed)?.concat();
+    rows.sort_by_key(|row| labels[*row]);
+    let mut parts = vec![Vec::new(); folds];
+    rows.into_iter().enumerate().for_each(|(place, row)| parts[place % folds].push(row));
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folds_share_out_rows_and_classes() {
+        let labels: Vec<usize> = (0..47).map(|row| usize::from(row % 5 == 0) + usize::from(row % 9 == 0)).collect();
+        let of_seed = |seed| parts(&labels, 5, seed).unwrap();
+        let parts = of_seed(3);
+        let mut all: Vec<usize> = parts.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..47).collect::<Vec<_>>());
+        for class in 0..3 {
+            let counts = parts.iter().map(|part| part.iter().filter(|row| labels[**row] == class).count());
+            let (low, high) = (counts.clone().min(), counts.max());
+            assert!(high.unwrap() <= low.unwrap() + 1, "class {class}: {low:?} to {high:?}");
+        }
+        assert_ne!(parts, of_seed(4));
+    }
+}
