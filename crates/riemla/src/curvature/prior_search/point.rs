@@ -14,9 +14,9 @@ use crate::{Control, Error, Result};
 const TOLERANCE: f64 = 0.03;
 /// Most iterations of a descent on the way.
 const ITERATIONS: usize = 1000;
-/// The same where weights and prior are taken in turn, on the way and at the end: how far the loss is above that of a minimum
-/// matters less where evidences differ by whole nats per thousand rows.
-const TOLERANCES_IN_TURN: [f64; 2] = [0.3, 0.03];
+/// The same where weights and prior are taken in turn, on the way (at most half a nat above a minimum) and at the end (0.05 nats):
+/// such data are many, and differ by more.
+const TOLERANCES_IN_TURN: [f64; 2] = [1.0, 0.3];
 const ITERATIONS_IN_TURN: usize = 200;
 /// Candidates that are kept with their weights.
 const KEPT: usize = 6;
