@@ -29,6 +29,8 @@ use crate::watch::{Session, Silent};
 pub const FOLDS: usize = 5;
 /// Rows trained on up to which folds are made: beyond, the held-out rows are enough for a temperature.
 pub const MOST_ROWS: usize = 250;
+/// Uncertain weights up to which they are: of more, five fits and their draws take many minutes.
+const MOST_WEIGHTS: usize = 2000;
 /// Fewer say nothing.
 const LEAST_ROWS: usize = 20;
 /// Most draws of a fold.
@@ -141,7 +143,8 @@ fn is_for(saved: &SavedPosterior, data: &TrainingData, run: &RunConfig) -> bool 
     let few = (LEAST_ROWS..=MOST_ROWS).contains(&train.len()) && train.weights().is_none();
     let classes = saved.laplace.likelihood.kind() == TargetKind::Classes && train.labels().is_some();
     let asked = matches!(run, RunConfig::Posterior(posterior) if by_default(posterior));
-    asked && few && classes && saved.config.subset == Subset::All
+    let small = saved.laplace.gaussian.theta().len() <= MOST_WEIGHTS;
+    asked && few && small && classes && saved.config.subset == Subset::All
 }
 
 impl Folds<'_> {
