@@ -53,9 +53,10 @@ pub struct Fit {
     #[arg(long, value_name = "NAME", default_value = "ggn", value_parser = named::<Curvature>(["ggn", "hessian", "ef"]))]
     pub curvature: Curvature,
 
-    /// How much of it: all, its diagonal, a Kronecker product per layer, its largest eigenpairs
-    #[arg(long, value_name = "NAME", default_value = "full", value_parser = structure())]
-    pub structure: Structure,
+    /// How much of it: all, its diagonal, a Kronecker product per layer, its largest eigenpairs [default: full; of few rows and many
+    /// weights all its eigenpairs, which is the same Gaussian and faster]
+    #[arg(long, value_name = "NAME", value_parser = structure())]
+    pub structure: Option<Structure>,
 
     /// Number of eigenpairs of the low-rank structure
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole::<usize>(0, u64::MAX))]
@@ -146,8 +147,8 @@ fn config(arguments: &Fit) -> FitConfig {
     let laplace = LaplaceConfig {
         curvature: arguments.curvature,
         structure: match arguments.structure {
-            Structure::LowRank { .. } => Structure::LowRank { rank: arguments.rank },
-            other => other,
+            Some(Structure::LowRank { .. }) => Structure::LowRank { rank: arguments.rank },
+            other => other.unwrap_or_default(),
         },
         subset: arguments.subset.clone(),
         prior: arguments.prior_precision.clone(),
@@ -158,6 +159,7 @@ fn config(arguments: &Fit) -> FitConfig {
     FitConfig {
         data: DataFiles { weights: arguments.weights.clone(), ..arguments.data.files() },
         laplace,
+        may_be_low_rank: arguments.structure.is_none(),
         memory,
         keep_data: !arguments.without_data,
         other_data: arguments.other_data,

@@ -102,7 +102,14 @@ impl Cell<'_> {
         let fitted = |model: &Model, subset: Subset| -> Result<SavedPosterior> {
             let laplace = LaplaceConfig { prior: PriorChoice::Keep, subset, ..LaplaceConfig::default() };
             let data = self.parts.train.clone();
-            let config = FitConfig { data, laplace, memory: None, keep_data: true, other_data: false };
+            let config = FitConfig {
+                data,
+                laplace,
+                may_be_low_rank: true,
+                memory: None,
+                keep_data: true,
+                other_data: false,
+            };
             Ok(fit(model.clone(), &config, self.session)?.posterior)
         };
         let write = |name: &str, posteriors: &[SavedPosterior]| -> Result<()> {

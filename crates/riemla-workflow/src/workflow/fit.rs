@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use riemla::curvature::{Laplace, LaplaceConfig};
+use riemla::curvature::{Curvature, Laplace, LaplaceConfig, Structure, Subset};
 use riemla::data::Dataset;
 use riemla::nn::Network;
-use riemla::objective::{NetworkLoss, Objective as _, Prior};
+use riemla::objective::{Likelihood, NetworkLoss, Objective as _, Prior};
 use riemla::posterior::{NEWTON_SHARE, Warning};
 use riemla_files::{Digest, FittedTo, Model, SavedPosterior, TrainingData};
 
@@ -21,6 +21,8 @@ pub struct FitConfig {
     pub data: DataFiles,
     /// Curvature, structure, subset, prior.
     pub laplace: LaplaceConfig,
+    /// Whether a full structure may be kept as all of its eigenpairs, where these are few: see [`in_few_eigenpairs`].
+    pub may_be_low_rank: bool,
     /// Bytes that may be used; no limit if none.
     pub memory: Option<u64>,
     /// Keep the encoded data in the posterior, so that geodesics need no other file.
@@ -46,11 +48,13 @@ pub struct Fitted {
 pub fn fit(mut model: Model, config: &FitConfig, session: Session<'_>) -> Result<Fitted> {
     let network = Arc::new(Network::new(&model.network)?);
     let laplace = &config.laplace;
-    let needed = check_fit(&network, laplace.structure, &laplace.subset, config.memory)?;
-    session.watch.note(&format!("memory: about {}", super::memory::in_words(needed)));
     session.watch.begin("reading the data", 0);
     let mut notes = Vec::new();
     let data = data_for_fit(&model, config, &mut notes)?;
+    let cheaper = in_few_eigenpairs(laplace, &network, data.train.len(), model.likelihood);
+    let laplace = if config.may_be_low_rank { &cheaper } else { laplace };
+    let needed = check_fit(&network, laplace.structure, &laplace.subset, config.memory)?;
+    session.watch.note(&format!("memory: about {}", super::memory::in_words(needed)));
     // So that later commands read them as well.
     if let (Some(encoding), Some(weights)) = (&mut model.encoding, &config.data.weights) {
         encoding.weights = Some(weights.clone());
@@ -61,6 +65,31 @@ pub fn fit(mut model: Model, config: &FitConfig, session: Session<'_>) -> Result
         fitted.posterior.data = None;
     }
     Ok(fitted)
+}
+
+/// So many times fewer eigenpairs than weights make them the cheaper form.
+const FEWER: usize = 4;
+
+/// The same choices, but of a full generalised Gauss-Newton matrix all eigenpairs that are not 0 where there are few rows: the same
+/// Gaussian, whose products take rank × weights operations instead of weights².
+pub(super) fn in_few_eigenpairs(
+    config: &LaplaceConfig,
+    network: &Network,
+    rows: usize,
+    likelihood: Likelihood,
+) -> LaplaceConfig {
+    // Probabilities add up to 1, so that one of the outputs says nothing new.
+    let outputs = match likelihood {
+        Likelihood::Categorical => network.outputs().saturating_sub(1),
+        _ => network.outputs(),
+    };
+    let rank = rows.saturating_mul(outputs).max(1);
+    let whole = config.structure == Structure::Full
+        && config.curvature == Curvature::Ggn
+        && config.subset == Subset::All;
+    let few = rank.saturating_mul(FEWER) <= network.dim();
+    let structure = if whole && few { Structure::LowRank { rank } } else { config.structure };
+    LaplaceConfig { structure, ..config.clone() }
 }
 
 /// The same with data that are at hand, encoded already; they are kept in the posterior.
@@ -182,4 +211,53 @@ fn no_minimum(laplace: &Laplace, loss: &NetworkLoss) -> Result<Option<String>> {
         let warning = Warning::NotAMinimum { decrement, scale, gradient_norm };
         format!("{warning}; are these the data that the model was trained on?")
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use riemla::Control;
+    use riemla::curvature::PriorChoice;
+    use riemla::data::toy::two_moons;
+    use riemla::nn::{Activation, NetworkSpec};
+
+    use super::*;
+
+    /// Few rows, many weights: all eigenpairs give the same evidence and the same variances as the matrix.
+    #[test]
+    fn few_eigenpairs_are_the_same_gaussian() {
+        let network = Arc::new(Network::new(&NetworkSpec::mlp(&[2, 20, 20, 2], Activation::Tanh)).unwrap());
+        let mut data = two_moons(20, 0.2, 1).unwrap();
+        // Equal rows: a lower rank than their number.
+        data = data.select(&[(0..20).collect::<Vec<_>>(), (0..8).collect()].concat()).unwrap();
+        let full = LaplaceConfig::default();
+        let few = in_few_eigenpairs(&full, &network, data.len(), Likelihood::Categorical);
+        assert_eq!(few.structure, Structure::LowRank { rank: 28 });
+        assert_eq!(in_few_eigenpairs(&full, &network, 28, Likelihood::Bernoulli).structure, Structure::LowRank { rank: 56 });
+        assert_eq!(in_few_eigenpairs(&full, &network, 200, Likelihood::Categorical), full);
+        let kron = LaplaceConfig { structure: Structure::Kronecker, ..full.clone() };
+        assert_eq!(in_few_eigenpairs(&kron, &network, 28, Likelihood::Categorical), kron);
+        let theta = network.initialize(3);
+        let prior = Prior::isotropic(0.7, network.dim()).unwrap();
+        let loss = NetworkLoss::new(network.clone(), data, Likelihood::Categorical, prior).unwrap();
+        for choice in [PriorChoice::Keep, PriorChoice::Optimize, PriorChoice::OptimizePerLayer] {
+            let fit = |config: &LaplaceConfig| {
+                let config = LaplaceConfig { prior: choice.clone(), ..config.clone() };
+                Laplace::fit(&loss, &theta, &config, Control::default()).unwrap()
+            };
+            let (a, b) = (fit(&full), fit(&few));
+            let evidences = [&a, &b].map(|fit| fit.log_marginal_likelihood.unwrap());
+            assert!((evidences[0] - evidences[1]).abs() < 1e-6, "{choice:?}: {evidences:?}");
+            for direction in 0..5 {
+                let mut solved = [&a, &b].map(|fit| {
+                    let mut v: Vec<f64> = (0..network.dim()).map(|k| ((k * 7 + direction) % 11) as f64 - 5.0).collect();
+                    fit.gaussian.precision().solve(&mut v);
+                    v
+                });
+                let [a, b] = &mut solved;
+                let size = a.iter().map(|x| x * x).sum::<f64>().sqrt();
+                let off = a.iter().zip(&*b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+                assert!(off < 1e-6 * size, "{choice:?}: {off} of {size}");
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use riemla::Control;
-use riemla::curvature::{LaplaceConfig, PriorChoice, PriorSearch, Subset};
+use riemla::curvature::{LaplaceConfig, PriorChoice, PriorSearch, Structure, Subset};
 use riemla::data::{Dataset, split};
 use riemla::nn::Network;
 use riemla::objective::{NetworkLoss, TargetKind};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::draws::assembled;
 use super::error::{Result, WorkflowError};
-use super::fit::fit_on;
+use super::fit::{fit_on, in_few_eigenpairs};
 use super::predictor::Predictor;
 use super::sample::sample_in_memory;
 use super::sample_config::SampleConfig;
@@ -29,7 +29,7 @@ use crate::watch::{Session, Silent};
 pub const FOLDS: usize = 5;
 /// Rows trained on up to which folds are made: beyond, the held-out rows are enough for a temperature.
 pub const MOST_ROWS: usize = 250;
-/// Uncertain weights up to which they are: of more, five fits and their draws take many minutes.
+/// Uncertain weights up to which a full structure has folds: of more, five fits and their draws take many minutes.
 const MOST_WEIGHTS: usize = 2000;
 /// Fewer say nothing.
 const LEAST_ROWS: usize = 20;
@@ -107,7 +107,8 @@ pub(super) fn share_beside(
     session: Session<'_>,
 ) -> Result<Option<TrainedShare>> {
     let whole = !taken.stopped && !taken.out_of_time && config.shard.is_none();
-    if !whole || config.folds < 2 || !is_for(saved, data, &taken.config) {
+    let network = Network::new(&saved.model.network)?;
+    if !whole || config.folds < 2 || !is_for(saved, &network, data, &taken.config) {
         return Ok(None);
     }
     let dim = saved.laplace.gaussian.theta().len();
@@ -135,7 +136,7 @@ pub(super) fn share_beside(
 }
 
 /// Polished draws of all weights, of classes, from few rows that all count once.
-fn is_for(saved: &SavedPosterior, data: &TrainingData, run: &RunConfig) -> bool {
+fn is_for(saved: &SavedPosterior, network: &Network, data: &TrainingData, run: &RunConfig) -> bool {
     let TrainingData { train, .. } = data;
     let by_default = |posterior: &PosteriorConfig| {
         posterior.method == Method::RiemLa && posterior.polish.is_some() && posterior.batch.is_none()
@@ -143,7 +144,8 @@ fn is_for(saved: &SavedPosterior, data: &TrainingData, run: &RunConfig) -> bool 
     let few = (LEAST_ROWS..=MOST_ROWS).contains(&train.len()) && train.weights().is_none();
     let classes = saved.laplace.likelihood.kind() == TargetKind::Classes && train.labels().is_some();
     let asked = matches!(run, RunConfig::Posterior(posterior) if by_default(posterior));
-    let small = saved.laplace.gaussian.theta().len() <= MOST_WEIGHTS;
+    let whole = in_few_eigenpairs(&saved.config, network, train.len(), saved.laplace.likelihood).structure;
+    let small = whole != Structure::Full || network.dim() <= MOST_WEIGHTS;
     asked && few && small && classes && saved.config.subset == Subset::All
 }
 
@@ -187,6 +189,7 @@ impl Folds<'_> {
         let model = Model { theta: found.theta, prior_precision, training: None, ..model.clone() };
         let quiet = Session::new(self.session.stop, &Silent);
         let config = LaplaceConfig { prior: PriorChoice::Keep, refit: None, ..config.clone() };
+        let config = in_few_eigenpairs(&config, found.loss.network(), rows.len(), laplace.likelihood);
         let data = TrainingData { train: rows.clone(), validation: None };
         let fitted = fit_on(model.clone(), data, &config, None, quiet)?.posterior;
         let taken = sample_in_memory(&fitted, &self.config, quiet)?;

@@ -121,7 +121,8 @@ impl<'a> Run<'a> {
         let loss = NetworkLoss::new(network, self.train.clone(), self.likelihood, prior)?;
         let mut search = PriorSearch {
             prior: self.config.prior.clone(),
-            way: self.config.search,
+            // What is only compared with a network gets no more effort than that.
+            way: if self.cost.in_turn { SearchWay::InTurn } else { self.config.search },
             recipe: Recipe { iterations: self.config.iterations, ..Recipe::default() },
             seed: self.config.seed,
             ..PriorSearch::default()
@@ -177,7 +178,7 @@ impl<'a> Run<'a> {
         self.cost.trials += found.trials;
         self.cost.gradients += found.gradients;
         self.cost.seconds += start.elapsed().as_secs_f64();
-        if found.in_turn && search.way == SearchWay::Auto && !self.cost.in_turn {
+        if found.in_turn && search.way == SearchWay::Auto {
             let why = "a search over all priors would take hours (--search ladder does it)";
             self.notes.push(format!("weights and prior precision were found in turn, from one start: {why}"));
         }
