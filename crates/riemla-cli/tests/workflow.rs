@@ -69,7 +69,10 @@ fn with_few_rows_the_trained_weights_count_as_much_as_rows_left_out_say() {
     assert!(losses[2] <= losses[0] && losses[2] <= losses[1] + 0.01, "{losses:?}");
     // Found once, the same on any number of threads.
     assert_eq!(json(&scratch.ok("sample posterior -n 12 --json"))["trained_share"], *found);
-    assert_eq!(json(&scratch.ok("--threads 1 sample posterior -n 12 --name again --json"))["trained_share"], *found);
+    assert_eq!(
+        json(&scratch.ok("--threads 1 sample posterior -n 12 --name again --json"))["trained_share"],
+        *found
+    );
     let probabilities = |options: &str| -> Vec<f64> {
         let (head, rows) = columns(&scratch.ok(&format!("predict posterior --data test.csv {options}")));
         let place = head.iter().position(|name| name == "p_a").expect("a column");
@@ -82,7 +85,11 @@ fn with_few_rows_the_trained_weights_count_as_much_as_rows_left_out_say() {
         assert!((p - (1.0 - share) * draws[k] - share * map[k]).abs() < 1e-12, "row {k}");
     }
     // Rows that promise something have not chosen anything.
-    assert!(scratch.fails("predict posterior -m riem-la-mixed --data test.csv --conformal 0.9").contains("--temperature 1"));
+    assert!(
+        scratch
+            .fails("predict posterior -m riem-la-mixed --data test.csv --conformal 0.9")
+            .contains("--temperature 1")
+    );
     let evaluation = json(&scratch.ok("evaluate posterior --data test.csv --resamples 20 --json"));
     let methods = evaluation["methods"].as_array().expect("a list");
     let way = methods.iter().find(|method| method["method"] == "riem-la-mixed").expect("it is listed");

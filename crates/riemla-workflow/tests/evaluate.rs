@@ -62,7 +62,14 @@ impl Case {
         let model = train(&config, Session::silent()).expect("trains").model;
         let prior = PriorChoice::Fixed(PriorPrecision::Scalar(self.prior));
         let laplace = LaplaceConfig { prior, ..LaplaceConfig::default() };
-        let config = FitConfig { data: table(1), laplace, may_be_low_rank: false, memory: None, keep_data: true, other_data: false };
+        let config = FitConfig {
+            data: table(1),
+            laplace,
+            may_be_low_rank: false,
+            memory: None,
+            keep_data: true,
+            other_data: false,
+        };
         let fitted = fit(model, &config, Session::silent()).expect("fits").posterior;
         let place = tempfile::tempdir_in(scratch).expect("a directory");
         let posterior = place.path().join("posterior");

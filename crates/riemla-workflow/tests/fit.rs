@@ -37,7 +37,8 @@ fn a_record_without_a_digest_still_knows_its_held_out_rows() {
     let fitted = |model: &Model, data, other_data| -> Result<Fitted, WorkflowError> {
         let laplace = LaplaceConfig { prior: PriorChoice::Keep, ..LaplaceConfig::default() };
         let data = riemla_workflow::workflow::DataFiles::new(data);
-        let config = FitConfig { data, laplace, may_be_low_rank: false, memory: None, keep_data: true, other_data };
+        let config =
+            FitConfig { data, laplace, may_be_low_rank: false, memory: None, keep_data: true, other_data };
         fit(model.clone(), &config, Session::silent())
     };
     assert_eq!(fitted(&model, &own, false).expect("fits").rows, (60 - held_out, held_out));

@@ -356,7 +356,8 @@ fn in_words(sampled: &Sampled) -> String {
     }
     rows.extend(summary.polish.iter().flat_map(polish_rows));
     if let Some(found) = &sampled.trained_share {
-        let value = format!("{:.2} (by {} rows in {} folds or held out)", found.share, found.rows, found.folds);
+        let value =
+            format!("{:.2} (by {} rows in {} folds or held out)", found.share, found.rows, found.folds);
         rows.push(row("trained weights beside them", value));
     }
     let chains = summary.chains.as_ref().map(chain_rows).unwrap_or_default();

@@ -232,7 +232,10 @@ mod tests {
         let full = LaplaceConfig::default();
         let few = in_few_eigenpairs(&full, &network, data.len(), Likelihood::Categorical);
         assert_eq!(few.structure, Structure::LowRank { rank: 28 });
-        assert_eq!(in_few_eigenpairs(&full, &network, 28, Likelihood::Bernoulli).structure, Structure::LowRank { rank: 56 });
+        assert_eq!(
+            in_few_eigenpairs(&full, &network, 28, Likelihood::Bernoulli).structure,
+            Structure::LowRank { rank: 56 }
+        );
         assert_eq!(in_few_eigenpairs(&full, &network, 200, Likelihood::Categorical), full);
         let kron = LaplaceConfig { structure: Structure::Kronecker, ..full.clone() };
         assert_eq!(in_few_eigenpairs(&kron, &network, 28, Likelihood::Categorical), kron);
@@ -249,7 +252,8 @@ mod tests {
             assert!((evidences[0] - evidences[1]).abs() < 1e-6, "{choice:?}: {evidences:?}");
             for direction in 0..5 {
                 let mut solved = [&a, &b].map(|fit| {
-                    let mut v: Vec<f64> = (0..network.dim()).map(|k| ((k * 7 + direction) % 11) as f64 - 5.0).collect();
+                    let mut v: Vec<f64> =
+                        (0..network.dim()).map(|k| ((k * 7 + direction) % 11) as f64 - 5.0).collect();
                     fit.gaussian.precision().solve(&mut v);
                     v
                 });

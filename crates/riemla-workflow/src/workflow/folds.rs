@@ -216,7 +216,8 @@ mod tests {
 
     #[test]
     fn folds_share_out_rows_and_classes() {
-        let labels: Vec<usize> = (0..47).map(|row| usize::from(row % 5 == 0) + usize::from(row % 9 == 0)).collect();
+        let labels: Vec<usize> =
+            (0..47).map(|row| usize::from(row % 5 == 0) + usize::from(row % 9 == 0)).collect();
         let of_seed = |seed| parts(&labels, 5, seed).unwrap();
         let parts = of_seed(3);
         let mut all: Vec<usize> = parts.concat();

@@ -109,7 +109,9 @@ impl TemperatureChoice {
             }
         };
         match predictor.mixed() {
-            Some(mixed) if self == Self::Auto && temperature.is_none() && !promised.is_something() => Ok(mixed),
+            Some(mixed) if self == Self::Auto && temperature.is_none() && !promised.is_something() => {
+                Ok(mixed)
+            }
             _ => Ok(Together { temperature, ..predictor }),
         }
     }

@@ -60,7 +60,8 @@ mod tests {
             let mut rng = stream(3, Purpose::Data, index);
             let lean = index as f64 / 50.0;
             let a: Vec<f64> = (0..30).map(|_| rng.random_range(0.01..1.0)).collect();
-            let b: Vec<f64> = a.iter().map(|a| (1.0 - lean) * a + lean * rng.random_range(0.01..1.0)).collect();
+            let b: Vec<f64> =
+                a.iter().map(|a| (1.0 - lean) * a + lean * rng.random_range(0.01..1.0)).collect();
             let w = trained_share(&a, &b).unwrap();
             let best = objective(w, &a, &b);
             for other in (0..100).map(|k| f64::from(k) / 100.0) {
