@@ -150,3 +150,23 @@ fn one_precision_per_layer_goes_from_training_to_draws() {
     let message = text(&output.stderr);
     assert!(message.contains("must be auto, per-layer, or a number above 0"), "{message}");
 }
+
+#[test]
+fn weights_and_prior_can_be_found_in_turn() {
+    let scratch = common::scratch();
+    table(&scratch, "train.csv", 200, |x, noise| x[0] - 2.0 * x[1] + 0.5 * noise);
+    let train = |way: &str| {
+        json(&scratch.ok(&format!(
+            "train --data train.csv --target y --task regression --hidden 8 --search {way} --out {way} --json"
+        )))
+    };
+    let [ladder, turns] = ["ladder", "in-turn"].map(train);
+    assert!(ladder["training"]["method"].as_str().expect("words").contains("ladder"));
+    assert!(turns["training"]["method"].as_str().expect("words").contains("in turn"));
+    let gradients = |trained: &Value| trained["gradients"].as_u64().expect("a number");
+    assert!(4 * gradients(&turns) < gradients(&ladder), "{} {}", gradients(&turns), gradients(&ladder));
+    for trained in [&ladder, &turns] {
+        assert!(score(trained, None, "validation", "rmse") < 0.8, "noise of 0.5: {trained}");
+    }
+    scratch.ok("fit in-turn --data train.csv");
+}
