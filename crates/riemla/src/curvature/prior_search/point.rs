@@ -14,8 +14,8 @@ use crate::{Control, Error, Result};
 const TOLERANCE: f64 = 0.03;
 /// Most iterations of a descent on the way.
 const ITERATIONS: usize = 1000;
-/// The same where weights and prior are taken in turn, on the way and at the end, times the root of the number of weights: the loss
-/// is then at most 5 % and 0.5 % of K above that of a minimum, where a draw is K/2 above it.
+/// The same where weights and prior are taken in turn, on the way and at the end, times the root of the number of weights: a convex
+/// loss is then at most 5 % and 0.5 % of K above its minimum, where a draw is K/2 above it.
 const TOLERANCES_IN_TURN: [f64; 2] = [0.3, 0.1];
 const ITERATIONS_IN_TURN: usize = 200;
 /// Candidates that are kept with their weights.
