@@ -81,6 +81,7 @@ fn with_few_rows_the_trained_weights_count_as_much_as_rows_left_out_say() {
     let [mixed, named, draws, map] =
         ["-m riem-la", "-m riem-la-mixed", "-m riem-la --temperature 1", "-m map"].map(probabilities);
     assert_eq!(mixed, named);
+    assert_eq!(draws, probabilities("-m riem-la-mixed --temperature 1"));
     for (k, p) in mixed.iter().enumerate() {
         assert!((p - (1.0 - share) * draws[k] - share * map[k]).abs() < 1e-12, "row {k}");
     }

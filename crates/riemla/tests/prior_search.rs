@@ -231,9 +231,11 @@ fn turns_end_where_the_prior_suits_the_weights() {
     }
     let layers = in_turn(&classes, PriorChoice::OptimizePerLayer);
     assert_eq!(layers.loss.prior().precisions().count(), 2);
-    // A prior that is given stays: one descent.
-    let given = in_turn(&classes, PriorChoice::Fixed(PriorPrecision::Scalar(3.0)));
-    assert_eq!((given.loss.prior().scalar(), given.trials), (Some(3.0), 1));
+    // A prior that is given stays, and leaves nothing to take in turn.
+    let prior = PriorChoice::Fixed(PriorPrecision::Scalar(3.0));
+    let settings = PriorSearch { prior, way: SearchWay::InTurn, ..PriorSearch::default() };
+    let given = settings.run(&classes, Control::default()).unwrap();
+    assert_eq!((given.loss.prior().scalar(), given.trials, given.in_turn), (Some(3.0), 1, false));
 }
 
 #[test]
@@ -259,4 +261,21 @@ fn turns_are_for_much_work_only() {
     let takes_turns = |way, loss| PriorSearch { way, ..PriorSearch::default() }.takes_turns(loss);
     assert!(!takes_turns(SearchWay::Auto, &few) && takes_turns(SearchWay::Auto, &many));
     assert!(!takes_turns(SearchWay::Ladder, &many) && takes_turns(SearchWay::InTurn, &few));
+}
+
+#[test]
+fn turns_that_are_stopped_keep_the_weights_they_have() {
+    let loss = problem(three_classes(300, 3), &[6]);
+    let settings = PriorSearch { way: SearchWay::InTurn, ..PriorSearch::default() };
+    let whole = settings.run(&loss, Control::default()).unwrap();
+    for stop_after in 0..whole.trials {
+        let (stop, seen) = (AtomicBool::new(stop_after == 0), AtomicUsize::new(0));
+        let watch = |_: &PriorTrial| {
+            if seen.fetch_add(1, Ordering::SeqCst) + 1 == stop_after {
+                stop.store(true, Ordering::SeqCst);
+            }
+        };
+        let found = settings.run(&loss, Control::default().stopping(&stop).observing(&watch)).unwrap();
+        assert!(found.stopped && found.theta.iter().all(|t| t.is_finite()), "after {stop_after}");
+    }
 }

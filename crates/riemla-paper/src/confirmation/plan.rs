@@ -199,6 +199,9 @@ mod tests {
         assert_eq!(run("confirmation-fourth.toml"), (10, 5, 15));
         assert_eq!(run("confirmation-fifth.toml"), (10, 5, 4));
         assert_eq!(run("confirmation-sixth.toml"), (15, 5, 15));
+        assert_eq!(run("confirmation-seventh.toml"), (20, 5, 4));
+        assert_eq!(run("confirmation-eighth.toml"), (20, 5, 28));
+        assert_eq!(run("confirmation-ninth.toml"), (20, 5, 15));
         let kinds = |task| full.sets.iter().filter(|set| set.task == task).count();
         assert!(kinds(Task::Classification) >= 6 && kinds(Task::Regression) >= 5);
     }

@@ -107,8 +107,15 @@ pub(super) fn trained_beside(
     if !set.join(SHARE_FILE).is_file() || !is_set(directory, name) {
         return Ok(None);
     }
-    let share = TrainedShare::read(&set, &read_samples(&set)?.run)?;
-    share.map(|share| Ok((share, Predictor::map(&saved.model)?))).transpose()
+    let samples = read_samples(&set)?;
+    let share = TrainedShare::read(&set, &samples.run, samples.draws.len())?;
+    share.map(|share| Ok((share, trained(saved)?))).transpose()
+}
+
+/// The trained weights, refitted if the posterior's are.
+pub(super) fn trained(saved: &SavedPosterior) -> Result<Predictor> {
+    let theta = saved.laplace.gaussian.theta().to_vec();
+    assembled(saved, &PosteriorConfig::new(Method::Map).into(), vec![theta])
 }
 
 /// The draws of a set, found as by [`predictor`].

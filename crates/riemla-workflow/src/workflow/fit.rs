@@ -21,7 +21,7 @@ pub struct FitConfig {
     pub data: DataFiles,
     /// Curvature, structure, subset, prior.
     pub laplace: LaplaceConfig,
-    /// Whether a full structure may be kept as all of its eigenpairs, where these are few: see [`in_few_eigenpairs`].
+    /// Whether a full structure may be kept as all of its eigenpairs, where these are few and the same Gaussian (docs/decisions/0039-few-eigenpairs.md).
     pub may_be_low_rank: bool,
     /// Bytes that may be used; no limit if none.
     pub memory: Option<u64>,

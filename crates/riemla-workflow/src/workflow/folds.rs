@@ -15,8 +15,8 @@ use riemla_files::ours::SHARE_FILE;
 use riemla_files::{Model, RunConfig, RunInfo, SavedPosterior, TrainingData};
 use serde::{Deserialize, Serialize};
 
-use super::draws::assembled;
-use super::error::{Result, WorkflowError};
+use super::draws::{assembled, trained};
+use super::error::{Result, WorkflowError, io};
 use super::fit::{fit_on, in_few_eigenpairs};
 use super::predictor::Predictor;
 use super::sample::sample_in_memory;
@@ -29,13 +29,15 @@ use crate::watch::{Session, Silent};
 pub const FOLDS: usize = 5;
 /// Rows trained on up to which folds are made: beyond, the held-out rows are enough for a temperature.
 pub const MOST_ROWS: usize = 250;
-/// Uncertain weights up to which a full structure has folds: of more, five fits and their draws take many minutes.
+/// Weights up to which there are folds, and numbers of eigenpairs where these are kept: of more, five fits and their draws take many
+/// minutes.
 const MOST_WEIGHTS: usize = 2000;
+const MOST_NUMBERS: usize = 10_000_000;
 /// Fewer say nothing.
 const LEAST_ROWS: usize = 20;
 /// Most draws of a fold.
 const DRAWS: u64 = 30;
-const REMEDY: &str = "remove it; the same command finds the share again";
+const REMEDY: &str = "remove it; `riemla sample` finds the share again";
 
 /// How much the trained weights count beside the draws, and what says so.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -46,14 +48,17 @@ pub struct TrainedShare {
     pub rows: usize,
     /// Folds.
     pub folds: usize,
+    /// Draws of the set when it was found: with others it is found again.
+    pub draws: usize,
     /// Mean log loss of these rows: by draws, by the trained weights, by the mixture.
     pub log_losses: [f64; 3],
 }
 
 impl TrainedShare {
     /// The share that belongs to a set of draws; none if none was found.
-    pub(super) fn read(set: &Path, run: &RunInfo) -> Result<Option<Self>> {
-        Ok(of_run::read(&set.join(SHARE_FILE), run, REMEDY)?)
+    pub(super) fn read(set: &Path, run: &RunInfo, draws: usize) -> Result<Option<Self>> {
+        let found: Option<Self> = of_run::read(&set.join(SHARE_FILE), run, REMEDY)?;
+        Ok(found.filter(|found| found.draws == draws))
     }
 }
 
@@ -71,12 +76,13 @@ impl Unseen {
             let prediction = predictor.predict(rows.inputs())?;
             let Some(classes) = prediction.classes() else { continue };
             let rows = classes.probabilities.chunks_exact(classes.classes);
-            all.extend(rows.zip(labels).map(|(row, label)| row[*label]));
+            // A mean of ones can be above 1 by rounding.
+            all.extend(rows.zip(labels).map(|(row, label)| row[*label].min(1.0)));
         }
         Ok(())
     }
 
-    fn share(&self, folds: usize) -> Result<TrainedShare> {
+    fn share(&self, folds: usize, draws: usize) -> Result<TrainedShare> {
         let share = trained_share(&self.of_draws, &self.of_trained)?;
         let rows = self.of_draws.len();
         let log_loss = |w: f64| {
@@ -84,7 +90,7 @@ impl Unseen {
             both.map(|(a, b)| -((1.0 - w) * a + w * b).max(f64::MIN_POSITIVE).ln()).sum::<f64>() / rows as f64
         };
         let log_losses = [0.0, 1.0, share].map(log_loss);
-        Ok(TrainedShare { share, rows, folds, log_losses })
+        Ok(TrainedShare { share, rows, folds, draws, log_losses })
     }
 }
 
@@ -106,13 +112,22 @@ pub(super) fn share_beside(
     set: &Path,
     session: Session<'_>,
 ) -> Result<Option<TrainedShare>> {
-    let whole = !taken.stopped && !taken.out_of_time && config.shard.is_none();
+    let (whole, file) =
+        (!taken.stopped && !taken.out_of_time && config.shard.is_none(), set.join(SHARE_FILE));
     let network = Network::new(&saved.model.network)?;
+    if config.folds < 2 && file.is_file() {
+        // What was found before is not asked for any more.
+        std::fs::remove_file(&file).map_err(io(&file, "remove it"))?;
+    }
     if !whole || config.folds < 2 || !is_for(saved, &network, data, &taken.config) {
         return Ok(None);
     }
     let dim = saved.laplace.gaussian.theta().len();
-    let place = (set.join(SHARE_FILE), RunInfo::new(taken.config.clone(), config.seed, dim, saved.origin()));
+    let run = RunInfo::new(taken.config.clone(), config.seed, dim, saved.origin());
+    let before = TrainedShare::read(set, &run, taken.draws.len())?;
+    if let Some(before) = before.filter(|before| before.folds == config.folds) {
+        return Ok(Some(before));
+    }
     let strength = taken.diagnosis.summary.strength;
     let find = || {
         let RunConfig::Posterior(mut posterior) = taken.config.clone() else { return Ok(None) };
@@ -124,14 +139,26 @@ pub(super) fn share_beside(
         let folds = Folds { saved, data, config: of_fold, seed: config.seed, session };
         folds.share(config.folds, taken).map(Some)
     };
-    match of_run::once(Some(&place), REMEDY, find) {
-        Err(WorkflowError::Interrupted) => Ok(None),
+    match find() {
+        Err(WorkflowError::Interrupted | WorkflowError::Library(riemla::Error::Stopped { .. })) => {
+            let remedy = "the same command finds it";
+            session
+                .watch
+                .note(&format!("interrupted: the share of the trained weights was not found; {remedy}"));
+            Ok(None)
+        }
         // What was judged are folds that draw like the whole; draws stay as they are where one cannot.
         Err(error @ (WorkflowError::Library(_) | WorkflowError::Unfit(_))) => {
             session.watch.note(&format!("no share of the trained weights, as a fold failed: {error}"));
             Ok(None)
         }
-        found => found,
+        Err(error) => Err(error),
+        Ok(found) => {
+            if let Some(found) = &found {
+                of_run::write(&file, &run, found)?;
+            }
+            Ok(found)
+        }
     }
 }
 
@@ -144,29 +171,33 @@ fn is_for(saved: &SavedPosterior, network: &Network, data: &TrainingData, run: &
     let few = (LEAST_ROWS..=MOST_ROWS).contains(&train.len()) && train.weights().is_none();
     let classes = saved.laplace.likelihood.kind() == TargetKind::Classes && train.labels().is_some();
     let asked = matches!(run, RunConfig::Posterior(posterior) if by_default(posterior));
-    let whole = in_few_eigenpairs(&saved.config, network, train.len(), saved.laplace.likelihood).structure;
-    let small = whole != Structure::Full || network.dim() <= MOST_WEIGHTS;
+    let small =
+        match in_few_eigenpairs(&saved.config, network, train.len(), saved.laplace.likelihood).structure {
+            Structure::LowRank { rank } => rank.saturating_mul(network.dim()) <= MOST_NUMBERS,
+            _ => network.dim() <= MOST_WEIGHTS,
+        };
     asked && few && small && classes && saved.config.subset == Subset::All
 }
 
 impl Folds<'_> {
     fn share(&self, folds: usize, taken: &Taken) -> Result<TrainedShare> {
         let train = &self.data.train;
+        let folds = folds.min(LEAST_ROWS);
         let parts = parts(train.labels().unwrap_or_default(), folds, self.seed)?;
         self.session.watch.begin("leaving out rows in turn", folds as u64);
         let mut unseen = Unseen::default();
         for (k, out) in parts.iter().enumerate() {
             let kept: Vec<usize> = (0..train.len()).filter(|row| !out.contains(row)).collect();
-            let (draws, trained) = self.fold(k as u64, &train.select(&kept)?)?;
-            unseen.add(&draws, &trained, &train.select(out)?)?;
+            let (draws, weights) = self.fold(k as u64, &train.select(&kept)?)?;
+            unseen.add(&draws, &weights, &train.select(out)?)?;
             self.session.watch.step();
         }
         if let Some(held_out) = &self.data.validation {
             let thetas = taken.draws.iter().map(|draw| draw.theta.clone()).collect();
             let draws = assembled(self.saved, &taken.config, thetas)?;
-            unseen.add(&draws, &Predictor::map(&self.saved.model)?, held_out)?;
+            unseen.add(&draws, &trained(self.saved)?, held_out)?;
         }
-        let found = unseen.share(folds)?;
+        let found = unseen.share(folds, taken.draws.len())?;
         self.session.watch.note(&format!(
             "trained weights count {:.2} beside the draws, by {} rows left out in turn or held out",
             found.share, found.rows

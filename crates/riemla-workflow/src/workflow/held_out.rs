@@ -99,9 +99,15 @@ impl TemperatureChoice {
         held_out: Option<&Dataset>,
         promised: Wanted,
     ) -> Result<Together> {
+        let predictor = match (self, predictor.mixed) {
+            (Self::Given(_), true) => {
+                Together { beside: predictor.beside, ..predictor.predictors[0].clone().into() }
+            }
+            _ => predictor,
+        };
         let temperature = match self {
             Self::Given(value) => Some(Temperature::given(value)?).filter(|given| given.temperature != 1.0),
-            Self::Auto if predictor.temperature.is_some() => return Ok(predictor),
+            Self::Auto if predictor.temperature.is_some() || predictor.mixed => return Ok(predictor),
             Self::Auto if promised.is_something() || !predictor.is_average() => None,
             Self::Auto => {
                 let found = temperature(&predictor, held_out, &mut Vec::new())?.map(Temperature::careful);

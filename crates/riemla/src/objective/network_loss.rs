@@ -28,7 +28,8 @@ pub struct NetworkLoss {
     /// Whether the sum runs over all data, in their order.
     all_rows: bool,
     chunks: Chunks,
-    pool: Pool<Workspace>,
+    /// Shared with the batches of its rows, which are many and short-lived.
+    pool: Arc<Pool<Workspace>>,
 }
 
 impl NetworkLoss {
@@ -73,7 +74,8 @@ impl NetworkLoss {
         }
         let scale = if equal { weights[0] } else { 1.0 };
         let (network, prior) = (self.network.clone(), self.prior.clone());
-        Ok(Self::of_blocks(network, self.likelihood, prior, data.clone(), blocks.into(), scale))
+        let batch = Self::of_blocks(network, self.likelihood, prior, data.clone(), blocks.into(), scale);
+        Ok(Self { pool: self.pool.clone(), ..batch })
     }
 
     /// The same data and network under another likelihood (noise) and prior.
@@ -109,7 +111,7 @@ impl NetworkLoss {
         let samples: usize = blocks.iter().map(|block| block.n).sum();
         let chunks = Chunks::new(blocks.len(), samples.saturating_mul(network.work()), network.dim());
         let rule = likelihood.rule();
-        let pool = Pool::default();
+        let pool = Arc::default();
         Self { network, likelihood, rule, prior, data, blocks, scale, all_rows: false, chunks, pool }
     }
 

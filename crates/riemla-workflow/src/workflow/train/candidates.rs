@@ -60,9 +60,13 @@ impl Run<'_> {
         let features = self.prepared.data.train.features();
         let one = |fitted| Ok(Best { fitted, tried: Vec::new(), linear: None });
         match &config.network {
-            NetworkChoice::Given(spec) => one(self.fit("training the network", spec)?),
+            NetworkChoice::Given(spec) => {
+                self.settle_the_way(spec)?;
+                one(self.fit("training the network", spec)?)
+            }
             NetworkChoice::Hidden(hidden, activation) => {
                 let spec = mlp(features, hidden, self.outputs, *activation);
+                self.settle_the_way(&spec)?;
                 one(self.fit("training the network", &spec)?)
             }
             NetworkChoice::Auto(activation) => self.compare(*activation),
@@ -71,6 +75,9 @@ impl Run<'_> {
 
     fn compare(&mut self, activation: Activation) -> Result<Best> {
         let features = self.prepared.data.train.features();
+        if let Some(largest) = AUTO_HIDDEN.last() {
+            self.settle_the_way(&mlp(features, largest, self.outputs, activation))?;
+        }
         let mut all: Vec<(Fitted, Tried)> = Vec::new();
         for hidden in AUTO_HIDDEN {
             if self.stopped() && !all.is_empty() {

@@ -98,6 +98,8 @@ pub(super) struct Run<'a> {
     pub(super) notes: Vec<String>,
     pub(super) cost: SearchCost,
     train: Arc<Dataset>,
+    /// Whether weights and prior are taken in turn.
+    in_turn: bool,
     pub(super) likelihood: Likelihood,
     session: Session<'a>,
 }
@@ -107,22 +109,44 @@ impl<'a> Run<'a> {
         let train = Arc::new(prepared.data.train.clone());
         let (likelihood, outputs) = likelihood_for(config, prepared)?;
         let (notes, cost) = (Vec::new(), SearchCost::default());
-        Ok(Self { config, prepared, outputs, notes, cost, train, likelihood, session })
+        Ok(Self { config, prepared, outputs, notes, cost, train, in_turn: false, likelihood, session })
     }
 
     pub(super) fn stopped(&self) -> bool {
         self.session.stopped()
     }
 
-    /// Trains one network; `name` is what the user reads while that is done.
-    pub(super) fn fit(&mut self, name: &str, spec: &NetworkSpec) -> Result<Fitted> {
+    /// Looks at the largest network that will be trained: whether weights and prior are taken in turn, for it and for all that are
+    /// compared with it, since evidences of two ways are not.
+    pub(super) fn settle_the_way(&mut self, largest: &NetworkSpec) -> Result<()> {
+        let loss = self.loss(largest)?;
+        let search = PriorSearch {
+            prior: self.config.prior.clone(),
+            way: self.config.search,
+            ..PriorSearch::default()
+        };
+        let searched = matches!(self.config.prior, PriorChoice::Optimize | PriorChoice::OptimizePerLayer);
+        self.in_turn = searched && search.takes_turns(&loss);
+        if self.in_turn && self.config.search == SearchWay::Auto {
+            let why = "a search over all priors would take hours (--search ladder does it)";
+            self.notes.push(format!("weights and prior precision were found in turn, from one start: {why}"));
+        }
+        Ok(())
+    }
+
+    fn loss(&self, spec: &NetworkSpec) -> Result<NetworkLoss> {
         let network = Arc::new(Network::new(spec)?);
         let prior = Prior::isotropic(FIRST_PRIOR, network.dim())?;
-        let loss = NetworkLoss::new(network, self.train.clone(), self.likelihood, prior)?;
+        Ok(NetworkLoss::new(network, self.train.clone(), self.likelihood, prior)?)
+    }
+
+    /// Trains one network; `name` is what the user reads while that is done.
+    pub(super) fn fit(&mut self, name: &str, spec: &NetworkSpec) -> Result<Fitted> {
+        let loss = self.loss(spec)?;
         let mut search = PriorSearch {
             prior: self.config.prior.clone(),
             // What is only compared with a network gets no more effort than that.
-            way: if self.cost.in_turn { SearchWay::InTurn } else { self.config.search },
+            way: if self.in_turn { SearchWay::InTurn } else { self.config.search },
             recipe: Recipe { iterations: self.config.iterations, ..Recipe::default() },
             seed: self.config.seed,
             ..PriorSearch::default()
@@ -178,10 +202,6 @@ impl<'a> Run<'a> {
         self.cost.trials += found.trials;
         self.cost.gradients += found.gradients;
         self.cost.seconds += start.elapsed().as_secs_f64();
-        if found.in_turn && search.way == SearchWay::Auto {
-            let why = "a search over all priors would take hours (--search ladder does it)";
-            self.notes.push(format!("weights and prior precision were found in turn, from one start: {why}"));
-        }
         self.cost.in_turn |= found.in_turn;
         Ok(found)
     }

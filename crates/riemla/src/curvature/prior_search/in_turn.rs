@@ -29,6 +29,8 @@ impl Searcher<'_> {
             // A network can shrink one layer and grow the next, round after round, while the evidence falls.
             let worse = self.best.first().is_some_and(|last| found.evidence < last.evidence);
             if at.len() > 1 && worse {
+                let kept = self.best[0].likelihood;
+                self.noise_is(kept);
                 return Ok(());
             }
             (at, theta, start) = (found.at.clone(), found.theta.clone(), TrialStart::Refined);

@@ -43,8 +43,8 @@ pub enum SearchWay {
     Auto,
     /// A ladder of priors with two descents per rung, then a refinement.
     Ladder,
-    /// Weights and prior in turn from one start, until the prior settles. Where the prior is given and only a noise is unknown,
-    /// this is the ladder.
+    /// Weights and prior in turn from one start, until the prior settles. Where the prior is given, this is the ladder: of noises,
+    /// or of a single rung.
     InTurn,
 }
 
@@ -169,7 +169,7 @@ impl Searcher<'_> {
         }
         let best = self.best.swap_remove(0);
         if best.evidence == f64::NEG_INFINITY
-            && let Some(error) = self.failure
+            && let Some(error) = self.failure.filter(|error| !matches!(error, Error::Stopped { .. }))
         {
             return Err(error);
         }

@@ -97,10 +97,10 @@ impl<'a> Searcher<'a> {
             }
             _ => f64::INFINITY,
         };
-        let one_number_of_noise = matches!(unknown, Unknown::Noise(_));
+        let given = matches!(unknown, Unknown::Noise(_) | Unknown::Nothing(_));
         Ok(Self {
             highest,
-            in_turn: settings.takes_turns(loss) && !one_number_of_noise,
+            in_turn: settings.takes_turns(loss) && !given,
             settings,
             loss,
             control,
