@@ -28,8 +28,7 @@ pub struct NetworkLoss {
     /// Whether the sum runs over all data, in their order.
     all_rows: bool,
     chunks: Chunks,
-    /// Shared with the batches of its rows, which are many and short-lived.
-    pool: Arc<Pool<Workspace>>,
+    pool: Pool<Workspace>,
 }
 
 impl NetworkLoss {
@@ -74,8 +73,7 @@ impl NetworkLoss {
         }
         let scale = if equal { weights[0] } else { 1.0 };
         let (network, prior) = (self.network.clone(), self.prior.clone());
-        let batch = Self::of_blocks(network, self.likelihood, prior, data.clone(), blocks.into(), scale);
-        Ok(Self { pool: self.pool.clone(), ..batch })
+        Ok(Self::of_blocks(network, self.likelihood, prior, data.clone(), blocks.into(), scale))
     }
 
     /// The same data and network under another likelihood (noise) and prior.
@@ -111,7 +109,7 @@ impl NetworkLoss {
         let samples: usize = blocks.iter().map(|block| block.n).sum();
         let chunks = Chunks::new(blocks.len(), samples.saturating_mul(network.work()), network.dim());
         let rule = likelihood.rule();
-        let pool = Arc::default();
+        let pool = Pool::default();
         Self { network, likelihood, rule, prior, data, blocks, scale, all_rows: false, chunks, pool }
     }
 
