@@ -127,7 +127,7 @@ pub struct Train {
 pub struct Hidden(pub Option<Vec<usize>>);
 
 const SEARCHES: [(&str, &str); 3] = [
-    ("auto", "the ladder, or in turn where that would take hours"),
+    ("auto", "the ladder, or in turn where its gradients are too much work"),
     ("ladder", "about 30 priors, each with the weights at a minimum of the loss"),
     ("in-turn", "from one start: weights, then the best prior for them, until it settles"),
 ];
