@@ -9,7 +9,7 @@ use riemla::curvature::{LaplaceConfig, PriorChoice, PriorSearch, Structure, Subs
 use riemla::data::{Dataset, split};
 use riemla::nn::Network;
 use riemla::objective::{NetworkLoss, TargetKind};
-use riemla::posterior::{Method, PosteriorConfig};
+use riemla::posterior::{Method, PosteriorConfig, Strength};
 use riemla::predict::trained_share;
 use riemla_files::ours::SHARE_FILE;
 use riemla_files::{Model, RunConfig, RunInfo, SavedPosterior, TrainingData};
@@ -99,7 +99,6 @@ struct Folds<'a> {
     saved: &'a SavedPosterior,
     data: &'a TrainingData,
     config: SampleConfig,
-    seed: u64,
     session: Session<'a>,
 }
 
@@ -119,7 +118,7 @@ pub(super) fn share_beside(
         // What was found before is not asked for any more.
         std::fs::remove_file(&file).map_err(io(&file, "remove it"))?;
     }
-    if !whole || config.folds < 2 || !is_for(saved, &network, data, &taken.config) {
+    if !whole || config.folds < 2 || !is_for(saved, &network, &data.train, config.folds, &taken.config) {
         return Ok(None);
     }
     let dim = saved.laplace.gaussian.theta().len();
@@ -132,11 +131,11 @@ pub(super) fn share_beside(
     let find = || {
         let RunConfig::Posterior(mut posterior) = taken.config.clone() else { return Ok(None) };
         if let Some(strength) = strength {
-            posterior.strength = riemla::posterior::Strength::Fixed(strength);
+            posterior.strength = Strength::Fixed(strength);
         }
         let draws = (taken.draws.len() as u64).min(DRAWS);
         let of_fold = SampleConfig::new(RunConfig::Posterior(posterior), draws, config.seed);
-        let folds = Folds { saved, data, config: of_fold, seed: config.seed, session };
+        let folds = Folds { saved, data, config: of_fold, session };
         folds.share(config.folds, taken).map(Some)
     };
     match find() {
@@ -163,12 +162,11 @@ pub(super) fn share_beside(
 }
 
 /// Polished draws of all weights, of classes, from few rows that all count once.
-fn is_for(saved: &SavedPosterior, network: &Network, data: &TrainingData, run: &RunConfig) -> bool {
-    let TrainingData { train, .. } = data;
+fn is_for(saved: &SavedPosterior, network: &Network, train: &Dataset, folds: usize, run: &RunConfig) -> bool {
     let by_default = |posterior: &PosteriorConfig| {
         posterior.method == Method::RiemLa && posterior.polish.is_some() && posterior.batch.is_none()
     };
-    let few = (LEAST_ROWS..=MOST_ROWS).contains(&train.len()) && train.weights().is_none();
+    let few = (LEAST_ROWS.max(folds)..=MOST_ROWS).contains(&train.len()) && train.weights().is_none();
     let classes = saved.laplace.likelihood.kind() == TargetKind::Classes && train.labels().is_some();
     let asked = matches!(run, RunConfig::Posterior(posterior) if by_default(posterior));
     let small =
@@ -182,8 +180,7 @@ fn is_for(saved: &SavedPosterior, network: &Network, data: &TrainingData, run: &
 impl Folds<'_> {
     fn share(&self, folds: usize, taken: &Taken) -> Result<TrainedShare> {
         let train = &self.data.train;
-        let folds = folds.min(LEAST_ROWS);
-        let parts = parts(train.labels().unwrap_or_default(), folds, self.seed)?;
+        let parts = parts(train.labels().unwrap_or_default(), folds, self.config.seed)?;
         self.session.watch.begin("leaving out rows in turn", folds as u64);
         let mut unseen = Unseen::default();
         for (k, out) in parts.iter().enumerate() {
@@ -212,7 +209,7 @@ impl Folds<'_> {
         let loss = NetworkLoss::new(network, rows.clone(), laplace.likelihood, laplace.prior.clone())?;
         let search = PriorSearch {
             prior: PriorChoice::Keep,
-            seed: self.seed.wrapping_add(1 + k),
+            seed: self.config.seed.wrapping_add(1 + k),
             ..PriorSearch::default()
         };
         let found = search.run(&loss, Control::default().stopping(self.session.stop))?;
