@@ -157,7 +157,7 @@ fn weights_and_prior_can_be_found_in_turn() {
     table(&scratch, "train.csv", 200, |x, noise| x[0] - 2.0 * x[1] + 0.5 * noise);
     let train = |way: &str| {
         json(&scratch.ok(&format!(
-            "train --data train.csv --target y --task regression --hidden 8 --search {way} --out {way} --json"
+            "train --data train.csv --target y --task regression --hidden none --search {way} --out {way} --json"
         )))
     };
     let [ladder, turns] = ["ladder", "in-turn"].map(train);
