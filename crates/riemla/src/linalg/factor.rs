@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::cholesky::{BadPivot, factorize};
 use super::dense::{Matrix, add_gram_lower, view_mut};
 pub use super::eigenvalues::symmetric_eigenvalues;
-use super::symmetric::symmetric_product;
+use super::symmetric::Symmetric;
 use super::triangular::{solve_lower, solve_lower_transpose};
 use crate::{Error, Result};
 
@@ -124,7 +124,7 @@ impl Cholesky {
         self.solve_lower_many(root.as_mut_slice(), dim);
         let mut lower = Matrix::zeros(dim, dim);
         add_gram_lower(lower.view_mut(), root.view());
-        Symmetric { lower }
+        Symmetric::new(dim, |j| lower.column(j))
     }
 
     /// out ← L·Lᵀ·x.
@@ -141,19 +141,6 @@ impl Cholesky {
     /// log det(L·Lᵀ).
     pub fn log_det(&self) -> f64 {
         (0..self.dim()).map(|i| 2.0 * self.factor[(i, i)].ln()).sum()
-    }
-}
-
-/// A symmetric matrix by its lower triangle.
-#[derive(Debug, Clone)]
-pub struct Symmetric {
-    lower: Matrix,
-}
-
-impl Symmetric {
-    /// out ← Ax.
-    pub fn mul(&self, x: &[f64], out: &mut [f64]) {
-        symmetric_product(|j| self.lower.column(j), x, out);
     }
 }
 

@@ -21,3 +21,4 @@ pub mod vector;
 pub use dense::Matrix;
 pub use factor::Cholesky;
 pub use processor::processor;
+pub use symmetric::Symmetric;

@@ -1,80 +1,119 @@
-//! Products of a symmetric matrix with one vector: every step of a geodesic in the default metric makes one.
+//! A symmetric matrix kept for products with one vector: every step of a geodesic in the default metric makes one.
 //!
-//! Each entry below the diagonal is read once and serves both halves; four columns at a time, so that the vectors are read
-//! once for four columns. Half the memory of a product with the whole matrix, and a third of the time of two triangular
-//! solves (docs/decisions/0024-one-gradient-per-step.md).
+//! Packed into tiles of 8 × 8, those on and below the diagonal only: each entry below the diagonal is read once, in the order of
+//! memory, and serves both halves. Half the memory of the whole matrix, and a quarter of the time that its lower triangle takes
+//! where its columns lie (docs/decisions/0024-one-gradient-per-step.md).
 
 use super::simd::{Isa, Kernel, dispatch, mul_add};
 
-/// Columns that are worked on together.
-const WIDTH: usize = 4;
-/// Rows that are worked on together.
-const LANES: usize = 8;
+/// Rows and columns of a tile: 8 columns' sums fill the registers of AVX-512, and were the fastest with AVX2 as well.
+const TILE: usize = 8;
 
-/// out ← Ax for a symmetric A of which `column(j)` is column j; nothing above the diagonal is read.
-pub fn symmetric_product<'a>(column: impl Fn(usize) -> &'a [f64], x: &[f64], out: &mut [f64]) {
-    assert_eq!(x.len(), out.len(), "symmetric_product: lengths");
-    dispatch(Product(column, x, out));
+/// Columns of a tile, or sums for them.
+type Tile = [[f64; TILE]; TILE];
+
+/// A symmetric matrix.
+#[derive(Debug, Clone)]
+pub struct Symmetric {
+    dim: usize,
+    /// Columns of tiles, each from the diagonal down; past the last row and column there are zeros.
+    tiles: Vec<Tile>,
 }
 
-struct Product<'b, F>(F, &'b [f64], &'b mut [f64]);
+impl Symmetric {
+    /// The matrix of which `column(j)` is column j; nothing above the diagonal is read.
+    pub fn new<'a>(dim: usize, column: impl Fn(usize) -> &'a [f64]) -> Self {
+        let entry = |i: usize, j: usize| if i.max(j) < dim { column(i.min(j))[i.max(j)] } else { 0.0 };
+        let tile = |down: usize, across: usize| {
+            std::array::from_fn(|j| std::array::from_fn(|i| entry(down * TILE + i, across * TILE + j)))
+        };
+        let count = dim.div_ceil(TILE);
+        let mut tiles = Vec::with_capacity(count * (count + 1) / 2);
+        for across in 0..count {
+            tiles.extend((across..count).map(|down| tile(down, across)));
+        }
+        Self { dim, tiles }
+    }
 
-impl<'a, F: Fn(usize) -> &'a [f64]> Kernel for Product<'_, F> {
+    /// out ← Ax.
+    pub fn mul(&self, x: &[f64], out: &mut [f64]) {
+        assert!(x.len() == self.dim && out.len() == self.dim, "Symmetric::mul: lengths");
+        dispatch(Product(self, x, out));
+    }
+}
+
+struct Product<'a>(&'a Symmetric, &'a [f64], &'a mut [f64]);
+
+impl Kernel for Product<'_> {
     type Output = ();
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let (column, x, out) = (self.0, self.1, self.2);
-        let dim = x.len();
+        let Self(matrix, x, out) = self;
         out.fill(0.0);
-        for start in (0..dim).step_by(WIDTH) {
-            let end = (start + WIDTH).min(dim);
-            for j in start..end {
-                let entries = &column(j)[j..end];
-                out[j] += entries[0] * x[j];
-                for (i, entry) in (j + 1..end).zip(&entries[1..]) {
-                    out[i] += entry * x[j];
-                    out[j] += entry * x[i];
-                }
+        let (x, x_rest) = x.as_chunks::<TILE>();
+        let (out, out_rest) = out.as_chunks_mut::<TILE>();
+        // The rows that do not fill a tile, with zeros after them.
+        let mut last_x = [0.0; TILE];
+        last_x[..x_rest.len()].copy_from_slice(x_rest);
+        let mut last_out = [0.0; TILE];
+        let ragged = usize::from(!x_rest.is_empty());
+        let mut tiles = &matrix.tiles[..];
+        for (across, factors) in x.iter().enumerate() {
+            let (column, next) = tiles.split_at(x.len() - across + ragged);
+            let (done, rest) = out.split_at_mut(across + 1);
+            let mut sums = [[0.0; TILE]; TILE];
+            for ((tile, x), out) in column[1..].iter().zip(&x[across + 1..]).zip(rest) {
+                both_halves::<I>(tile, factors, x, out, &mut sums);
             }
-            if end < dim {
-                let (done, rest) = out.split_at_mut(end);
-                let below = std::array::from_fn(|k| &column(start + k)[end..dim]);
-                let factors = std::array::from_fn(|k| x[start + k]);
-                let sums = both_halves::<I>(below, factors, &x[end..], rest);
-                done[start..].iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+            if ragged == 1 {
+                both_halves::<I>(&column[column.len() - 1], factors, &last_x, &mut last_out, &mut sums);
             }
+            let out = &mut done[across];
+            one_half::<I>(&column[0], factors, out);
+            for lane in 0..TILE {
+                out.iter_mut().zip(&sums).for_each(|(out, sums)| *out += sums[lane]);
+            }
+            tiles = next;
+        }
+        if ragged == 1 {
+            one_half::<I>(&tiles[0], &last_x, &mut last_out);
+            out_rest.copy_from_slice(&last_out[..out_rest.len()]);
         }
     }
 }
 
-/// out ← out + Σ factorₖ·columnₖ; returns the inner products of the columns with `x`.
+/// out ← out + Σ factorₖ·columnₖ.
 #[inline(always)]
-fn both_halves<I: Isa>(
-    columns: [&[f64]; WIDTH],
-    factors: [f64; WIDTH],
-    x: &[f64],
-    out: &mut [f64],
-) -> [f64; WIDTH] {
-    let mut sums = [[0.0; LANES]; WIDTH];
-    let [c0, c1, c2, c3] = columns.map(|column| column.as_chunks::<LANES>().0);
-    let (x_chunks, x_rest) = x.as_chunks::<LANES>();
-    let (out_chunks, out_rest) = out.as_chunks_mut::<LANES>();
-    for (((((x, out), c0), c1), c2), c3) in x_chunks.iter().zip(out_chunks).zip(c0).zip(c1).zip(c2).zip(c3) {
-        for lane in 0..LANES {
-            let pair = mul_add::<I>(c2[lane], factors[2], mul_add::<I>(c3[lane], factors[3], out[lane]));
-            out[lane] = mul_add::<I>(c0[lane], factors[0], mul_add::<I>(c1[lane], factors[1], pair));
-            sums[0][lane] = mul_add::<I>(c0[lane], x[lane], sums[0][lane]);
-            sums[1][lane] = mul_add::<I>(c1[lane], x[lane], sums[1][lane]);
-            sums[2][lane] = mul_add::<I>(c2[lane], x[lane], sums[2][lane]);
-            sums[3][lane] = mul_add::<I>(c3[lane], x[lane], sums[3][lane]);
+fn one_half<I: Isa>(tile: &Tile, factors: &[f64; TILE], out: &mut [f64; TILE]) {
+    for (column, factor) in tile.iter().zip(factors) {
+        for lane in 0..TILE {
+            out[lane] = mul_add::<I>(column[lane], *factor, out[lane]);
         }
     }
-    let first = x_chunks.len() * LANES;
-    std::array::from_fn(|k| {
-        let tail = &columns[k][first..];
-        out_rest.iter_mut().zip(tail).for_each(|(out, entry)| *out += entry * factors[k]);
-        sums[k].iter().sum::<f64>() + tail.iter().zip(x_rest).map(|(entry, x)| entry * x).sum::<f64>()
-    })
+}
+
+/// out ← out + Σ factorₖ·columnₖ, and sumsₖ ← sumsₖ + columnₖ·x, lane by lane.
+#[inline(always)]
+fn both_halves<I: Isa>(
+    tile: &Tile,
+    factors: &[f64; TILE],
+    x: &[f64; TILE],
+    out: &mut [f64; TILE],
+    sums: &mut Tile,
+) {
+    // Two chains of additions instead of one: half the time to wait for.
+    let (mut even, mut odd) = (*out, [0.0; TILE]);
+    for k in (0..TILE).step_by(2) {
+        for lane in 0..TILE {
+            even[lane] = mul_add::<I>(tile[k][lane], factors[k], even[lane]);
+            odd[lane] = mul_add::<I>(tile[k + 1][lane], factors[k + 1], odd[lane]);
+            sums[k][lane] = mul_add::<I>(tile[k][lane], x[lane], sums[k][lane]);
+            sums[k + 1][lane] = mul_add::<I>(tile[k + 1][lane], x[lane], sums[k + 1][lane]);
+        }
+    }
+    for lane in 0..TILE {
+        out[lane] = even[lane] + odd[lane];
+    }
 }
 
 #[cfg(test)]
@@ -92,13 +131,13 @@ mod tests {
 
     #[test]
     fn the_lower_triangle_stands_for_both_halves() {
-        for dim in [0, 1, 3, 4, 5, 8, 12, 13, 17, 31, 50] {
+        for dim in [0, 1, 3, 7, 8, 9, 12, 16, 17, 31, 50] {
             let a = matrix(dim);
-            let column = |j: usize| &a[j][..];
+            let kept = Symmetric::new(dim, |j| &a[j][..]);
             let x: Vec<f64> = (0..dim).map(|i| (i as f64 * 1.3).sin() + 0.2).collect();
             let (mut fast, mut plain) = (vec![f64::NAN; dim], vec![f64::NAN; dim]);
-            symmetric_product(column, &x, &mut fast);
-            portable(Product(column, &x, &mut plain));
+            kept.mul(&x, &mut fast);
+            portable(Product(&kept, &x, &mut plain));
             for i in 0..dim {
                 let exact: f64 = (0..dim).map(|j| a[i.min(j)][i.max(j)] * x[j]).sum();
                 assert!(

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::{NamedArray, Precision, PrecisionParts};
 use crate::Result;
 use crate::curvature::Structure;
-use crate::linalg::factor::Symmetric;
+use crate::linalg::Symmetric;
 use crate::linalg::{Cholesky, Matrix};
 use crate::objective::Pool;
 
