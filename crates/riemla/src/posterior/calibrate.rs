@@ -99,6 +99,10 @@ pub(super) fn calibrate(
         Strength::Fixed(strength) => {
             Root { strength: strength / natural, slopes: None, status: SearchStatus::Converged }
         }
+        // Draws that are shortened need no strength of their own, and a search on batches ends too low: decision 27.
+        Strength::Typical { .. } if posterior.finds_length()? => {
+            Root { strength: search::START, slopes: None, status: SearchStatus::Converged }
+        }
         Strength::HeldOut { .. } if posterior.validation.is_none() => {
             let remedy = "a held-out strength needs held-out data: call Posterior::with_held_out";
             return Err(Error::Unsupported(remedy.into()));
