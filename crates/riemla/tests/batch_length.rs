@@ -107,6 +107,22 @@ fn shortened_draws_have_the_right_height_on_all_rows() {
     }
 }
 
+/// In the metric P + a²∇L∇Lᵀ a is natural at 2√K/K. Nothing is tried: the only gradients are those of the length.
+#[test]
+fn shortened_draws_take_the_usual_strength() {
+    let p = network();
+    for method in [Method::RiemLa, Method::LinRiemLa] {
+        let auto = found(&p.batched(with(method, Strength::typical()), 16, BatchLength::Auto), 1);
+        let k = p.laplace.gaussian.theta().len() as f64;
+        assert!((auto.strength - 0.8 / k.sqrt()).abs() < 1e-12, "{auto:?}");
+        assert!(auto.trials.is_empty() && auto.on_all_rows > 0, "{auto:?}");
+        assert_eq!((auto.status, auto.slopes), (SearchStatus::Converged, None));
+        let full = found(&p.batched(with(method, Strength::typical()), 16, BatchLength::Full), 1);
+        let all = found(&p.batched(with(method, Strength::typical()), 80, BatchLength::Auto), 1);
+        assert!(!full.trials.is_empty() && !all.trials.is_empty(), "{full:?} {all:?}");
+    }
+}
+
 /// One factor for all draws, along the straight line from θ*; none changes nothing.
 #[test]
 fn a_draw_lies_on_the_line_to_the_end_of_its_geodesic() {
@@ -128,7 +144,7 @@ fn a_draw_lies_on_the_line_to_the_end_of_its_geodesic() {
 #[test]
 fn the_length_has_the_same_bits_on_any_number_of_threads_and_after_known_trials() {
     let p = network();
-    let config = with(Method::RiemLa, Strength::typical());
+    let config = with(Method::RiemLa, Strength::virial());
     let run = |threads| {
         let posterior = p.batched(config.clone(), 16, BatchLength::Auto);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
