@@ -107,19 +107,23 @@ fn shortened_draws_have_the_right_height_on_all_rows() {
     }
 }
 
-/// In the metric P + a²∇L∇Lᵀ a is natural at 2√K/K. Nothing is tried: the only gradients are those of the length.
+/// The strength is the posterior's own: the same bits as without batches, whatever the batches are.
 #[test]
-fn shortened_draws_take_the_usual_strength() {
+fn shortened_draws_take_the_strength_of_all_rows() {
     let p = network();
     for method in [Method::RiemLa, Method::LinRiemLa] {
-        let auto = found(&p.batched(with(method, Strength::typical()), 16, BatchLength::Auto), 1);
-        let k = p.laplace.gaussian.theta().len() as f64;
-        assert!((auto.strength - 0.8 / k.sqrt()).abs() < 1e-12, "{auto:?}");
-        assert!(auto.trials.is_empty() && auto.on_all_rows > 0, "{auto:?}");
-        assert_eq!((auto.status, auto.slopes), (SearchStatus::Converged, None));
-        let full = found(&p.batched(with(method, Strength::typical()), 16, BatchLength::Full), 1);
-        let all = found(&p.batched(with(method, Strength::typical()), 80, BatchLength::Auto), 1);
-        assert!(!full.trials.is_empty() && !all.trials.is_empty(), "{full:?} {all:?}");
+        for rule in [Strength::typical(), Strength::virial()] {
+            let alone = found(&p.posterior(with(method, rule)), 1);
+            let auto = found(&p.batched(with(method, rule), 16, BatchLength::Auto), 1);
+            assert_eq!((auto.strength, &auto.trials), (alone.strength, &alone.trials), "{method} {rule:?}");
+            assert!(auto.length < 1.0 && auto.on_all_rows > alone.counters.gradients, "{auto:?}");
+            // The paper's batches have one of their own.
+            let full = found(&p.batched(with(method, rule), 16, BatchLength::Full), 1);
+            assert!(
+                full.strength != alone.strength && full.on_all_rows < full.counters.gradients,
+                "{full:?}"
+            );
+        }
     }
 }
 
@@ -144,7 +148,7 @@ fn a_draw_lies_on_the_line_to_the_end_of_its_geodesic() {
 #[test]
 fn the_length_has_the_same_bits_on_any_number_of_threads_and_after_known_trials() {
     let p = network();
-    let config = with(Method::RiemLa, Strength::virial());
+    let config = with(Method::RiemLa, Strength::typical());
     let run = |threads| {
         let posterior = p.batched(config.clone(), 16, BatchLength::Auto);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

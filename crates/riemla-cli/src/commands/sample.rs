@@ -86,9 +86,9 @@ pub struct Sample {
 
     /// Strength of the metric: auto (the loss rises by half the number of weights, the loss of the data by at
     /// most half the number of weights that they determine; like virial where the loss grows much faster than a
-    /// quadratic; shortened draws on batches take what searches start from), loss-rise (the same without a say of the
-    /// data), virial (virial ratio 1), held-out (best score on the held-out rows; needs at least 50, 5 of them
-    /// misclassified), or a number (smaller values let draws move further)
+    /// quadratic), loss-rise (the same without a say of the data), virial (virial ratio 1), held-out (best score on the
+    /// held-out rows; needs at least 50, 5 of them misclassified), or a number (smaller values let draws move further).
+    /// Found on all rows, also for draws on batches that are shortened
     /// [default: the preset's]
     #[arg(long, value_name = "VALUE", value_parser = strength)]
     pub strength: Option<Strength>,

@@ -17,7 +17,7 @@ use super::pilots::Pilots;
 use super::ratio::{Estimate, Height, Ratios, larger, or_nan};
 use super::root::{Plan, Root, root};
 use super::search::{self, SearchStatus};
-use super::shorten::shorten;
+use super::shorten::{Shortening, shorten};
 use super::{Posterior, Strength};
 use crate::geometry::{Counters, Geodesic, Status};
 use crate::{Control, Error, Result};
@@ -72,16 +72,15 @@ pub struct Calibration {
     pub on_all_rows: usize,
 }
 
-/// Pilots at every strength that is tried; two where they are known well enough, by the variance 2/K of exact draws.
-const FEW: usize = 3;
-const FEW_OF_LARGE: usize = 2;
-const LARGE: usize = 1000;
-
-/// What a search may cost, in draws, before it stops adding pilots. Draws of small models are cheap, and each says
-/// little: the standard deviation of their heights is √(2/K) at least.
-const DRAWS: usize = 6;
-const DRAWS_OF_SMALL: usize = 30;
-const SMALL: usize = 200;
+/// Pilots of a search, by the number of uncertain weights: the first line whose limit is above it. Draws of small models are
+/// cheap, and each says little: the standard deviation of their heights is √(2/K) at least. Those of large networks are dear,
+/// and one says what there is to know.
+const PLANS: [(usize, Plan); 4] = [
+    (200, Plan { few: 3, all: usize::MAX, added_up_to: 30, most: usize::MAX }),
+    (1000, Plan { few: 3, all: usize::MAX, added_up_to: 6, most: usize::MAX }),
+    (10_000, Plan { few: 2, all: usize::MAX, added_up_to: 6, most: usize::MAX }),
+    (usize::MAX, Plan { few: 1, all: usize::MAX, added_up_to: 5, most: 5 }),
+];
 
 /// Applies the posterior's rule under `seed`, with the trials that are known.
 pub(super) fn calibrate(
@@ -91,17 +90,15 @@ pub(super) fn calibrate(
     control: Control<'_, Trial>,
 ) -> Result<Calibration> {
     let rule = posterior.config().strength;
-    let pilots = Pilots::new(posterior, seed)?;
+    // Where the length makes up for what batches do, the strength is that of the posterior itself: decision 27.
+    let shortened = posterior.finds_length()?;
+    let pilots = Pilots::new(posterior, seed, shortened)?;
     let natural = pilots.natural_strength();
     let plan = plan(posterior, &pilots);
-    let mut search = Search { pilots, posterior, known, control, trials: Vec::new() };
+    let mut search = Search { pilots, posterior, shortened, known, control, trials: Vec::new() };
     let Root { strength, slopes, status } = match rule {
         Strength::Fixed(strength) => {
             Root { strength: strength / natural, slopes: None, status: SearchStatus::Converged }
-        }
-        // Draws that are shortened need no strength of their own, and a search on batches ends too low: decision 27.
-        Strength::Typical { .. } if posterior.finds_length()? => {
-            Root { strength: search::START, slopes: None, status: SearchStatus::Converged }
         }
         Strength::HeldOut { .. } if posterior.validation.is_none() => {
             let remedy = "a held-out strength needs held-out data: call Posterior::with_held_out";
@@ -117,46 +114,61 @@ pub(super) fn calibrate(
         }
     };
     let strength = rule.fixed().unwrap_or(natural * strength);
-    let found = search.found(rule, strength, slopes)?;
+    let found = search.found(rule, strength, slopes);
+    let found = if shortened && !control.is_stopped() {
+        with_length(posterior, seed, found, control)?
+    } else {
+        found
+    };
     let status = if control.is_stopped() { SearchStatus::Stopped } else { status };
     Ok(Calibration { status, ..found })
+}
+
+/// With the length of draws on batches at the strength that was found.
+fn with_length(
+    posterior: &Posterior,
+    seed: u64,
+    mut found: Calibration,
+    control: Control<'_, Trial>,
+) -> Result<Calibration> {
+    let pilots = Pilots::new(posterior, seed, false)?;
+    if let Some(Shortening { factor, counters, on_all_rows }) =
+        shorten(&pilots, found.strength, control.quiet())?
+    {
+        found.length = factor;
+        found.counters += counters;
+        found.on_all_rows += on_all_rows;
+    }
+    Ok(found)
 }
 
 /// How many pilots.
 fn plan(posterior: &Posterior, pilots: &Pilots<'_>) -> Plan {
     let (all, weights) = (pilots.len(), posterior.gaussian().subset().len());
-    let few = if weights >= LARGE { FEW_OF_LARGE } else { FEW };
-    let draws = if weights < SMALL { DRAWS_OF_SMALL } else { DRAWS };
-    Plan { few: few.min(all), all, geodesics: draws }
+    let plan = PLANS.iter().find(|(limit, _)| weights < *limit).unwrap_or(&PLANS[PLANS.len() - 1]).1;
+    Plan { few: plan.few.min(all), all, ..plan }
 }
 
 /// The strengths tried so far.
 struct Search<'a> {
     pilots: Pilots<'a>,
     posterior: &'a Posterior,
+    /// Whether draws are on batches and the pilots of the search are not.
+    shortened: bool,
     known: &'a [Trial],
     control: Control<'a, Trial>,
     trials: Vec<Trial>,
 }
 
 impl Search<'_> {
-    /// What was found, with the length of draws on batches at this strength.
-    fn found(self, rule: Strength, strength: f64, slopes: Option<[f64; 2]>) -> Result<Calibration> {
-        let Self { pilots, posterior, control, trials, .. } = self;
+    /// What was found, at full length.
+    fn found(self, rule: Strength, strength: f64, slopes: Option<[f64; 2]>) -> Calibration {
         let mut counters = Counters::default();
-        trials.iter().for_each(|trial| counters += trial.counters);
-        let mut on_all_rows = trials.iter().flat_map(|trial| &trial.heights).flatten().count();
-        let mut length = 1.0;
-        if posterior.finds_length()?
-            && !control.is_stopped()
-            && let Some(found) = shorten(&pilots, strength, control.quiet())?
-        {
-            length = found.factor;
-            counters += found.counters;
-            on_all_rows += found.on_all_rows;
-        }
-        let status = SearchStatus::Converged;
-        Ok(Calibration { rule, strength, slopes, status, length, trials, counters, on_all_rows })
+        self.trials.iter().for_each(|trial| counters += trial.counters);
+        let heights = self.trials.iter().flat_map(|trial| &trial.heights).flatten().count();
+        let on_all_rows = if self.shortened { counters.gradients } else { heights };
+        let (status, trials) = (SearchStatus::Converged, self.trials);
+        Calibration { rule, strength, slopes, status, length: 1.0, trials, counters, on_all_rows }
     }
 
     /// What the rule looks at, of the first pilots at one strength; `None` if a stop was requested.

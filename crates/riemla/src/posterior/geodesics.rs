@@ -16,6 +16,13 @@ pub(super) struct DrawLoss {
     linearized: Option<Box<dyn Objective>>,
 }
 
+impl DrawLoss {
+    /// That of all data.
+    pub fn on_all_rows() -> Self {
+        Self { batch: None, linearized: None }
+    }
+}
+
 impl Posterior {
     /// The loss of the posterior that is approximated, on all data: exact, or linearised for the
     /// methods that are.

@@ -28,10 +28,13 @@ struct Pilot {
 }
 
 impl<'a> Pilots<'a> {
-    pub fn new(posterior: &'a Posterior, seed: u64) -> Result<Self> {
+    /// As draws are, or (`on_all_rows`) as draws would be without batches.
+    pub fn new(posterior: &'a Posterior, seed: u64, on_all_rows: bool) -> Result<Self> {
         let pilot = |index| {
             let v = posterior.tangent(seed, index, 0);
-            Ok(Pilot { v, loss: posterior.draw_loss(seed, index)? })
+            let loss =
+                if on_all_rows { DrawLoss::on_all_rows() } else { posterior.draw_loss(seed, index)? };
+            Ok(Pilot { v, loss })
         };
         let rule = posterior.config().strength;
         // Where the strength is a number there is only a length to find.

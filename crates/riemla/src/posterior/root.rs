@@ -22,8 +22,10 @@ pub(super) struct Plan {
     pub few: usize,
     /// At most, near the root.
     pub all: usize,
-    /// Geodesics at all strengths together, beyond which no pilots are added.
-    pub geodesics: usize,
+    /// Geodesics at all strengths together, beyond which no pilots are added to a strength.
+    pub added_up_to: usize,
+    /// Beyond which no other strength is tried.
+    pub most: usize,
 }
 
 /// What a search found.
@@ -205,10 +207,23 @@ impl Table {
     /// A new strength, unless there were too many.
     fn look(&self, x: f64) -> Action {
         let known = self.columns.iter().any(|column| column.x == x);
-        match self.columns.len() < MAX_TRIALS && !known {
-            true => Action::Look(x, self.few()),
-            false => Action::Done(self.best(SearchStatus::TrialLimit)),
+        if self.columns.len() >= MAX_TRIALS || known {
+            return Action::Done(self.best(SearchStatus::TrialLimit));
         }
+        if self.spent() + self.few() > self.plan.most {
+            // Where the next trial would be, but not beyond those that were made.
+            let tried = || self.columns.iter().map(|column| column.x);
+            let (first, last) =
+                (tried().fold(f64::INFINITY, f64::min), tried().fold(f64::NEG_INFINITY, f64::max));
+            let (strength, status) = (x.max(first).min(last).exp(), SearchStatus::TrialLimit);
+            return Action::Done(Root { strength, slopes: None, status });
+        }
+        Action::Look(x, self.few())
+    }
+
+    /// Geodesics so far.
+    fn spent(&self) -> usize {
+        self.columns.iter().map(Column::pilots).sum()
     }
 
     /// Whether the last trials all fell on one side of the root, or are no function of the strength: then halves are
@@ -244,8 +259,7 @@ impl Table {
     fn more(&self, x: f64) -> Option<Action> {
         let column = self.columns.iter().find(|column| column.x == x)?;
         let now = column.pilots();
-        let spent: usize = self.columns.iter().map(Column::pilots).sum();
-        let next = (2 * now).min(self.plan.all).min(now + self.plan.geodesics.saturating_sub(spent));
+        let next = (2 * now).min(self.plan.all).min(now + self.plan.added_up_to.saturating_sub(self.spent()));
         (next > now).then_some(Action::Look(x, next))
     }
 
@@ -299,7 +313,7 @@ mod tests {
     use super::super::search::MINIMUM_TOLERANCE;
     use super::*;
 
-    const PLAN: Plan = Plan { few: 3, all: 24, geodesics: 40 };
+    const PLAN: Plan = Plan { few: 3, all: 24, added_up_to: 40, most: usize::MAX };
 
     /// Runs a search on known ratios; counts strengths and geodesics.
     fn run(plan: Plan, ratio: impl Fn(f64, usize) -> Estimate) -> (Root, usize, usize) {
@@ -460,19 +474,41 @@ mod tests {
             assert_eq!(found.status, SearchStatus::Converged);
             // No curve in 1/a², so not exact, but far closer than the levels of few pilots were.
             assert!((0.6 / found.strength).powf(0.15).ln().abs() < 0.05, "{off}: {found:?}");
-            assert!(trials <= 5 && geodesics <= PLAN.geodesics + 24, "{off}: {trials} {geodesics}");
+            assert!(trials <= 5 && geodesics <= PLAN.added_up_to + 24, "{off}: {trials} {geodesics}");
         }
     }
 
     #[test]
     fn pilots_are_added_up_to_what_they_may_cost() {
         for geodesics in [3, 9, 20, 100] {
-            let plan = Plan { geodesics, ..PLAN };
+            let plan = Plan { added_up_to: geodesics, ..PLAN };
             let ratio = |a: f64, _| Estimate { value: (0.5 / a).powf(0.5), error: 0.3 };
             let (found, trials, spent) = run(plan, ratio);
             assert_eq!(found.status, SearchStatus::Converged);
             assert!(spent <= geodesics.max(plan.few) + 12 * (trials - 1), "{geodesics}: {spent}");
             assert!(spent >= geodesics.min(24), "{geodesics}: {spent}");
+        }
+    }
+
+    /// Of large networks: five draws and no more, between which the root is read off.
+    #[test]
+    fn a_search_that_may_cost_five_geodesics_costs_no_more() {
+        let plan = Plan { few: 1, all: 24, added_up_to: 5, most: 5 };
+        for wanted in [2e-3, 0.02, 0.1, 0.25, 0.5, 0.7, 1.8] {
+            for power in [0.02, 0.1, 0.3, 1.0, 4.0] {
+                for error in [0.0, 0.005, 0.02] {
+                    let ratio = |a: f64, _| {
+                        let value = (wanted / a).powf(power);
+                        Estimate { value, error: error * value }
+                    };
+                    let (found, _, spent) = run(plan, ratio);
+                    assert!(spent <= 5, "{wanted} {power} {error}: {spent}");
+                    // Far roots of steep curves are not reached in five steps.
+                    let far = wanted <= 0.02 && found.status == SearchStatus::TrialLimit;
+                    let off = (found.strength / wanted).ln().abs();
+                    assert!(far || off < 0.1 || power * off < 0.2, "{wanted} {power} {error}: {found:?}");
+                }
+            }
         }
     }
 

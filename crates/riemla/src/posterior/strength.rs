@@ -33,8 +33,6 @@ pub enum Strength {
     /// The mean rise of the loss is K/2; where the loss grows much faster than a quadratic, so that
     /// draws lie lower than that, the virial ratio is 1 instead ([`growth_factor`]). If the model reports its prior
     /// ([`super::Model::prior`]), the loss of the data does not rise by more than half the weights they determine.
-    /// Of draws on batches that are shortened ([`super::BatchLength::Auto`]) only the length is found, at the strength that
-    /// searches start from.
     Typical {
         /// Draws that the rule looks at, at most.
         #[serde(default = "default_pilots")]

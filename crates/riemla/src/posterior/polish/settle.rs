@@ -43,8 +43,9 @@ pub struct LossLevel {
 pub(super) const STEP_PILOTS: u64 = 10;
 /// Pilots of the length: a mean loss is then known to about √(K/2)/√20, that of 20 exact draws.
 pub(super) const LENGTH_PILOTS: u64 = 20;
-/// Proposals of every pilot in the search for the step.
-const ROUNDS: usize = 20;
+/// Proposals of every pilot in the search for the step. More cost more and find a step for where long chains are, not for where
+/// draws begin.
+const ROUNDS: usize = 8;
 /// Gradients of the first level, and of the longest chain of [`PolishLength::Auto`].
 const LEVELS: (usize, usize) = (50, 3200);
 /// The loss has settled if it changed by fewer than so many standard errors while the chains doubled.
