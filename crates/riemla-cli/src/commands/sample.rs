@@ -122,7 +122,7 @@ pub struct Sample {
     pub seconds: Option<f64>,
 
     /// Parts of the rows that are left out in turn after the draws (and after --seconds), to find how much the trained weights should
-    /// count beside them in predictions; 0 for not at all. Of riem-la, for tables with classes and at most 250 rows, and small networks
+    /// count beside them in predictions; 0 for not at all. Of riem-la, for tables with classes or numbers and at most 250 rows, and small networks
     #[arg(long, value_name = "N", default_value_t = FOLDS, value_parser = whole::<usize>(0, 20))]
     pub folds: usize,
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use riemla::Control;
 use riemla::curvature::{LaplaceConfig, PriorChoice, PriorSearch, Structure, Subset};
-use riemla::data::{Dataset, split};
+use riemla::data::{Dataset, Targets, split};
 use riemla::nn::Network;
 use riemla::objective::{NetworkLoss, TargetKind};
 use riemla::posterior::{Method, PosteriorConfig, Strength};
-use riemla::predict::trained_share;
+use riemla::predict::{Unseen, log_loss_at, trained_share};
 use riemla_files::ours::SHARE_FILE;
 use riemla_files::{Model, RunConfig, RunInfo, SavedPosterior, TrainingData};
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,7 @@ use super::sample::sample_in_memory;
 use super::sample_config::SampleConfig;
 use super::take::Taken;
 use crate::of_run;
+use crate::scores::decoded_targets;
 use crate::watch::{Session, Silent};
 
 /// Folds that `riemla sample` makes by default.
@@ -62,36 +63,11 @@ impl TrainedShare {
     }
 }
 
-/// Probabilities of the true classes of rows that neither draws nor trained weights have seen.
-#[derive(Default)]
-struct Unseen {
-    of_draws: Vec<f64>,
-    of_trained: Vec<f64>,
-}
-
-impl Unseen {
-    fn add(&mut self, draws: &Predictor, trained: &Predictor, rows: &Dataset) -> Result<()> {
-        let labels = rows.labels().unwrap_or_default();
-        for (predictor, all) in [(draws, &mut self.of_draws), (trained, &mut self.of_trained)] {
-            let prediction = predictor.predict(rows.inputs())?;
-            let Some(classes) = prediction.classes() else { continue };
-            let rows = classes.probabilities.chunks_exact(classes.classes);
-            // A mean of ones can be above 1 by rounding.
-            all.extend(rows.zip(labels).map(|(row, label)| row[*label].min(1.0)));
-        }
-        Ok(())
-    }
-
-    fn share(&self, folds: usize, draws: usize) -> Result<TrainedShare> {
-        let share = trained_share(&self.of_draws, &self.of_trained)?;
-        let rows = self.of_draws.len();
-        let log_loss = |w: f64| {
-            let both = self.of_draws.iter().zip(&self.of_trained);
-            both.map(|(a, b)| -((1.0 - w) * a + w * b).max(f64::MIN_POSITIVE).ln()).sum::<f64>() / rows as f64
-        };
-        let log_losses = [0.0, 1.0, share].map(log_loss);
-        Ok(TrainedShare { share, rows, folds, draws, log_losses })
-    }
+/// Predictions of rows that neither draws nor trained weights have seen, in the units of the data.
+fn unseen(draws: &Predictor, trained: &Predictor, rows: &Dataset) -> Result<Unseen> {
+    let targets = decoded_targets(rows.targets(), &draws.scales);
+    let [of_draws, of_trained] = [draws.predict(rows.inputs())?, trained.predict(rows.inputs())?];
+    Ok(Unseen { of_draws, of_trained, targets })
 }
 
 /// Folds of a posterior under way.
@@ -161,40 +137,48 @@ pub(super) fn share_beside(
     }
 }
 
-/// Polished draws of all weights, of classes, from few rows that all count once.
+/// Polished draws of all weights, of classes or numbers, from few rows that all count once.
 fn is_for(saved: &SavedPosterior, network: &Network, train: &Dataset, folds: usize, run: &RunConfig) -> bool {
     let by_default = |posterior: &PosteriorConfig| {
         posterior.method == Method::RiemLa && posterior.polish.is_some() && posterior.batch.is_none()
     };
     let few = (LEAST_ROWS.max(folds)..=MOST_ROWS).contains(&train.len()) && train.weights().is_none();
-    let classes = saved.laplace.likelihood.kind() == TargetKind::Classes && train.labels().is_some();
+    let kind = matches!(saved.laplace.likelihood.kind(), TargetKind::Classes | TargetKind::Values);
     let asked = matches!(run, RunConfig::Posterior(posterior) if by_default(posterior));
     let small =
         match in_few_eigenpairs(&saved.config, network, train.len(), saved.laplace.likelihood).structure {
             Structure::LowRank { rank } => rank.saturating_mul(network.dim()) <= MOST_NUMBERS,
             _ => network.dim() <= MOST_WEIGHTS,
         };
-    asked && few && small && classes && saved.config.subset == Subset::All
+    asked && few && small && kind && saved.config.subset == Subset::All
 }
 
 impl Folds<'_> {
     fn share(&self, folds: usize, taken: &Taken) -> Result<TrainedShare> {
         let train = &self.data.train;
-        let parts = parts(train.labels().unwrap_or_default(), folds, self.config.seed)?;
+        let parts = parts(train.targets(), folds, self.config.seed)?;
         self.session.watch.begin("leaving out rows in turn", folds as u64);
-        let mut unseen = Unseen::default();
+        let mut all = Vec::new();
         for (k, out) in parts.iter().enumerate() {
             let kept: Vec<usize> = (0..train.len()).filter(|row| !out.contains(row)).collect();
             let (draws, weights) = self.fold(k as u64, &train.select(&kept)?)?;
-            unseen.add(&draws, &weights, &train.select(out)?)?;
+            all.push(unseen(&draws, &weights, &train.select(out)?)?);
             self.session.watch.step();
         }
         if let Some(held_out) = &self.data.validation {
             let thetas = taken.draws.iter().map(|draw| draw.theta.clone()).collect();
             let draws = assembled(self.saved, &taken.config, thetas)?;
-            unseen.add(&draws, &trained(self.saved)?, held_out)?;
+            all.push(unseen(&draws, &trained(self.saved)?, held_out)?);
         }
-        let found = unseen.share(folds, taken.draws.len())?;
+        let share = trained_share(&all)?;
+        let [draws, trained, mixed] = [0.0, 1.0, share].map(|share| log_loss_at(&all, share));
+        let found = TrainedShare {
+            share,
+            rows: all.iter().map(|part| part.targets.len()).sum(),
+            folds,
+            draws: taken.draws.len(),
+            log_losses: [draws?, trained?, mixed?],
+        };
         self.session.watch.note(&format!(
             "trained weights count {:.2} beside the draws, by {} rows left out in turn or held out",
             found.share, found.rows
@@ -229,10 +213,15 @@ impl Folds<'_> {
     }
 }
 
-/// Rows of each fold: classes are spread evenly.
-fn parts(labels: &[usize], folds: usize, seed: u64) -> riemla::Result<Vec<Vec<usize>>> {
-    let mut rows = split(labels.len(), &[labels.len()], seed)?.concat();
-    rows.sort_by_key(|row| labels[*row]);
+/// Rows of each fold: classes are spread evenly, and numbers by their size (of several targets, the first).
+fn parts(targets: &Targets, folds: usize, seed: u64) -> riemla::Result<Vec<Vec<usize>>> {
+    let mut rows = split(targets.len(), &[targets.len()], seed)?.concat();
+    match targets {
+        Targets::Classes(labels) => rows.sort_by_key(|row| labels[*row]),
+        Targets::Values { values, outputs } => {
+            rows.sort_by(|a, b| values[a * outputs].total_cmp(&values[b * outputs]));
+        }
+    }
     let mut parts = vec![Vec::new(); folds];
     rows.into_iter().enumerate().for_each(|(place, row)| parts[place % folds].push(row));
     Ok(parts)
@@ -246,7 +235,8 @@ mod tests {
     fn folds_share_out_rows_and_classes() {
         let labels: Vec<usize> =
             (0..47).map(|row| usize::from(row % 5 == 0) + usize::from(row % 9 == 0)).collect();
-        let of_seed = |seed| parts(&labels, 5, seed).unwrap();
+        let targets = Targets::Classes(labels.clone());
+        let of_seed = |seed| parts(&targets, 5, seed).unwrap();
         let parts = of_seed(3);
         let mut all: Vec<usize> = parts.concat();
         all.sort_unstable();
@@ -257,5 +247,16 @@ mod tests {
             assert!(high.unwrap() <= low.unwrap() + 1, "class {class}: {low:?} to {high:?}");
         }
         assert_ne!(parts, of_seed(4));
+    }
+
+    #[test]
+    fn folds_share_out_small_and_large_numbers() {
+        let values: Vec<f64> = (0..23).flat_map(|row| [f64::from(row * row % 23), 0.0]).collect();
+        let parts = parts(&Targets::Values { values: values.clone(), outputs: 2 }, 4, 3).unwrap();
+        let means =
+            parts.iter().map(|part| part.iter().map(|row| values[2 * row]).sum::<f64>() / part.len() as f64);
+        let (low, high) = (means.clone().fold(f64::INFINITY, f64::min), means.fold(0.0, f64::max));
+        assert!(high - low < 5.0, "{low} to {high}");
+        assert_eq!(parts.concat().len(), 23);
     }
 }

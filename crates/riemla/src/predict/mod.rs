@@ -16,7 +16,7 @@ pub use conformal::Conformal;
 pub use labels::LabelPrediction;
 pub use predictor::Predictor;
 pub use regression::RegressionPrediction;
-pub use share::trained_share;
+pub use share::{Unseen, log_loss_at, trained_share};
 pub use spread::OutputSpread;
 pub use temperature::{TEMPERATURE_BOUNDS, Temperature, TemperatureStatus, fit_noise_scale, fit_temperature};
 pub use uncertainty::Uncertainty;
