@@ -119,7 +119,7 @@ fn residuals_of_the_constraint_do_not_add_up() {
 }
 
 /// Nearly every step takes one evaluation. (A search that starts from the step's own multiplier instead of that at its
-/// end, once a fault that no test noticed, takes no more of them with steps of third order, and is not told apart here.)
+/// end takes no more of them with steps of third order: the test in geometry/particle.rs sees that fault.)
 #[test]
 fn most_steps_need_one_value_to_find_their_multiplier() {
     let curves = from_the_minimum(1e-3);

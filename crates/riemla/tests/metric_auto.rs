@@ -9,7 +9,7 @@ use riemla::curvature::{Laplace, LaplaceConfig, PriorChoice, Subset};
 use riemla::geometry::{ConstrainedLeapfrog, Integrator};
 use riemla::nn::Activation;
 use riemla::objective::{Likelihood, NetworkLoss, Prior};
-use riemla::posterior::{Method, MetricChoice, Posterior, PosteriorConfig, Strength, Unfinished};
+use riemla::posterior::{Method, MetricChoice, Polish, Posterior, PosteriorConfig, Strength, Unfinished};
 use riemla::train::{Lbfgs, lbfgs};
 
 struct Fitted {
@@ -52,6 +52,9 @@ fn convex_models_take_the_fisher_metric_and_others_do_not() {
         let fitted = Fitted::new(sizes, likelihood, subset.clone());
         let found = fitted.metric(PosteriorConfig::new(Method::RiemLa));
         assert_eq!(found, expected, "{sizes:?} {likelihood:?} {subset:?}");
+        // Draws that are polished afterwards, as the commands do, start from the same geodesics.
+        let found = fitted.metric(PosteriorConfig::of_commands(Method::RiemLa));
+        assert_eq!(found, expected, "{sizes:?} {likelihood:?} {subset:?}, polished");
     }
 }
 
@@ -77,6 +80,9 @@ fn only_what_was_left_open_is_chosen() {
         *posterior.config(),
         PosteriorConfig { unfinished: Unfinished::Keep, ..PosteriorConfig::fisher(Method::RiemLa) }
     );
+    let polished = PosteriorConfig { polish: Some(Polish::of(20)), ..usual() };
+    let polished = Posterior::of_network(&fitted.loss, &fitted.laplace, polished).unwrap();
+    assert_eq!(polished.config().polish, Some(Polish::of(20)));
     // No strength is searched, and the draws are those of the metric when it is asked for.
     assert!(posterior.calibration(1, &[], Control::default()).unwrap().is_none());
     let asked = PosteriorConfig { unfinished: Unfinished::Keep, ..PosteriorConfig::fisher(Method::RiemLa) };

@@ -121,10 +121,11 @@ pub struct Sample {
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub seconds: Option<f64>,
 
-    /// Parts of the rows that are left out in turn after the draws (and after --seconds), to find how much the trained weights should
-    /// count beside them in predictions; 0 for not at all. Of riem-la, for tables with classes or numbers and at most 250 rows, and small networks
-    #[arg(long, value_name = "N", default_value_t = FOLDS, value_parser = whole::<usize>(0, 20))]
-    pub folds: usize,
+    /// Find how much the trained weights should count in predictions besides the draws, by leaving out each of N parts of the rows in turn;
+    /// 0: do not. Runs after the draws (and after --seconds). For polished draws of riem-la of all weights, on tables with 20 to 250 rows and
+    /// classes or numbers as targets, and networks of up to about 2000 weights [default: 5]
+    #[arg(long, value_name = "N", value_parser = folds)]
+    pub folds: Option<usize>,
 
     /// Seed of the draws
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
@@ -215,6 +216,11 @@ fn polish(text: &str) -> Result<PolishArgument, String> {
     }
 }
 
+fn folds(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|n| *n != 1 && *n <= 20);
+    number.ok_or_else(|| "must be a whole number from 2 to 20, or 0".into())
+}
+
 fn arithmetic(text: &str) -> Result<Arithmetic, String> {
     text.parse().map_err(|_| "must be double or single".into())
 }
@@ -231,6 +237,16 @@ fn batch_design(text: &str) -> Result<BatchDesign, String> {
 
 fn batch_length(text: &str) -> Result<BatchLength, String> {
     text.parse().map_err(|error: riemla::Error| error.to_string())
+}
+
+/// What to say where folds were asked for and not made.
+fn unused_folds(arguments: &Sample, sampled: &[Sampled]) -> Option<&'static str> {
+    let made = |one: &Sampled| one.trained_share.is_some() || one.taken.stopped || one.taken.out_of_time;
+    let asked = arguments.folds.is_some_and(|folds| folds > 0);
+    (asked && !sampled.iter().any(made)).then_some(
+        "note: --folds was not used: it is for polished draws of riem-la of all weights of one network with up to about 2000 \
+         weights, on 20 to 250 rows with classes or numbers, without --shard",
+    )
 }
 
 /// A name that is one directory.
@@ -253,6 +269,9 @@ pub fn run(arguments: &Sample, quiet: bool) -> anyhow::Result<ExitCode> {
         for member in &sampled {
             member.taken.diagnosis.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
             eprintln!("{}", closing(member, config.shard));
+        }
+        if let Some(note) = unused_folds(arguments, &sampled) {
+            eprintln!("{note}");
         }
     }
     Ok(code(stop))
@@ -288,7 +307,7 @@ fn config(arguments: &Sample) -> anyhow::Result<SampleConfig> {
         samples: arguments.samples.unwrap_or(samples(arguments.method)),
         seed: arguments.seed,
         seconds: arguments.seconds,
-        folds: arguments.folds,
+        folds: Some(arguments.folds.unwrap_or(FOLDS)),
         name: arguments.name.clone(),
         data: arguments.data.as_ref().map(|data| DataFiles {
             labels: arguments.labels.clone(),

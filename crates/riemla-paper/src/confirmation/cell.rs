@@ -133,7 +133,7 @@ impl Cell<'_> {
         let (draws, seed) = (self.draws, self.seed);
         let named = |name: &str, run: RunConfig| SampleConfig {
             name: Some(name.into()),
-            folds: FOLDS,
+            folds: Some(FOLDS),
             ..SampleConfig::new(run, draws, seed)
         };
         let config = PosteriorConfig::of_commands(Method::RiemLa);

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use riemla::Control;
-use riemla::curvature::{LaplaceConfig, PriorChoice, PriorSearch, Structure, Subset};
+use riemla::curvature::{LaplaceConfig, PriorChoice, Structure, Subset};
 use riemla::data::{Dataset, Targets, split};
 use riemla::nn::Network;
-use riemla::objective::{NetworkLoss, TargetKind};
+use riemla::objective::{NetworkLoss, Prior, TargetKind};
 use riemla::posterior::{Method, PosteriorConfig, Strength};
 use riemla::predict::{Unseen, log_loss_at, trained_share};
+use riemla::train::Recipe;
 use riemla_files::ours::SHARE_FILE;
 use riemla_files::{Model, RunConfig, RunInfo, SavedPosterior, TrainingData};
 use serde::{Deserialize, Serialize};
@@ -74,8 +75,24 @@ fn unseen(draws: &Predictor, trained: &Predictor, rows: &Dataset) -> Result<Unse
 struct Folds<'a> {
     saved: &'a SavedPosterior,
     data: &'a TrainingData,
+    /// Whether the held-out rows chose the strength: then they have been seen.
+    chosen_by_held_out: bool,
     config: SampleConfig,
     session: Session<'a>,
+}
+
+/// Whether a share may be asked for: only then are posterior and data kept while draws are taken.
+pub(super) fn may_share(data: &TrainingData, config: &SampleConfig) -> bool {
+    config.folds.is_some_and(|folds| folds >= 2) && data.train.len() <= MOST_ROWS
+}
+
+/// Removes what was found before, where it is not asked for any more.
+pub(super) fn forget_share(config: &SampleConfig, set: &Path) -> Result<()> {
+    let file = set.join(SHARE_FILE);
+    if config.folds.is_some_and(|folds| folds < 2) && file.is_file() {
+        std::fs::remove_file(&file).map_err(io(&file, "remove it"))?;
+    }
+    Ok(())
 }
 
 /// The share of the trained weights beside draws that are complete, found once per set; none where it is not for these.
@@ -87,70 +104,66 @@ pub(super) fn share_beside(
     set: &Path,
     session: Session<'_>,
 ) -> Result<Option<TrainedShare>> {
-    let (whole, file) =
-        (!taken.stopped && !taken.out_of_time && config.shard.is_none(), set.join(SHARE_FILE));
+    let Some(count) = config.folds.filter(|folds| *folds >= 2) else { return Ok(None) };
+    let whole = !taken.stopped && !taken.out_of_time && config.shard.is_none();
     let network = Network::new(&saved.model.network)?;
-    if config.folds < 2 && file.is_file() {
-        // What was found before is not asked for any more.
-        std::fs::remove_file(&file).map_err(io(&file, "remove it"))?;
-    }
-    if !whole || config.folds < 2 || !is_for(saved, &network, &data.train, config.folds, &taken.config) {
+    let Some(posterior) = drawn_by(&taken.config).filter(|_| whole) else { return Ok(None) };
+    if !is_for(saved, &network, &data.train, count) {
         return Ok(None);
     }
     let dim = saved.laplace.gaussian.theta().len();
     let run = RunInfo::new(taken.config.clone(), config.seed, dim, saved.origin());
     let before = TrainedShare::read(set, &run, taken.draws.len())?;
-    if let Some(before) = before.filter(|before| before.folds == config.folds) {
+    if let Some(before) = before.filter(|before| before.folds == count) {
         return Ok(Some(before));
     }
-    let strength = taken.diagnosis.summary.strength;
-    let find = || {
-        let RunConfig::Posterior(mut posterior) = taken.config.clone() else { return Ok(None) };
-        if let Some(strength) = strength {
-            posterior.strength = Strength::Fixed(strength);
-        }
-        let draws = (taken.draws.len() as u64).min(DRAWS);
-        let of_fold = SampleConfig::new(RunConfig::Posterior(posterior), draws, config.seed);
-        let folds = Folds { saved, data, config: of_fold, session };
-        folds.share(config.folds, taken).map(Some)
-    };
-    match find() {
-        Err(WorkflowError::Interrupted | WorkflowError::Library(riemla::Error::Stopped { .. })) => {
-            let remedy = "the same command finds it";
-            session
-                .watch
-                .note(&format!("interrupted: the share of the trained weights was not found; {remedy}"));
-            Ok(None)
-        }
-        // What was judged are folds that draw like the whole; draws stay as they are where one cannot.
-        Err(error @ (WorkflowError::Library(_) | WorkflowError::Unfit(_))) => {
-            session.watch.note(&format!("no share of the trained weights, as a fold failed: {error}"));
-            Ok(None)
-        }
-        Err(error) => Err(error),
-        Ok(found) => {
-            if let Some(found) = &found {
-                of_run::write(&file, &run, found)?;
-            }
-            Ok(found)
-        }
+    let chosen_by_held_out = matches!(posterior.strength, Strength::HeldOut { .. });
+    let strength = taken.diagnosis.summary.strength.map_or(posterior.strength, Strength::Fixed);
+    let of_fold = PosteriorConfig { strength, ..posterior };
+    let draws = (taken.draws.len() as u64).min(DRAWS);
+    let of_fold = SampleConfig::new(RunConfig::Posterior(of_fold), draws, config.seed);
+    let folds = Folds { saved, data, chosen_by_held_out, config: of_fold, session };
+    let found = unless_interrupted(folds.share(count, taken), session)?;
+    if let Some(found) = &found {
+        of_run::write(&set.join(SHARE_FILE), &run, found)?;
     }
+    Ok(found)
 }
 
-/// Polished draws of all weights, of classes or numbers, from few rows that all count once.
-fn is_for(saved: &SavedPosterior, network: &Network, train: &Dataset, folds: usize, run: &RunConfig) -> bool {
-    let by_default = |posterior: &PosteriorConfig| {
-        posterior.method == Method::RiemLa && posterior.polish.is_some() && posterior.batch.is_none()
+/// Without a share where folds were interrupted, and where one failed: what was judged are folds that draw like the whole.
+fn unless_interrupted(found: Result<TrainedShare>, session: Session<'_>) -> Result<Option<TrainedShare>> {
+    let note = match found {
+        Ok(found) => return Ok(Some(found)),
+        Err(WorkflowError::Interrupted | WorkflowError::Library(riemla::Error::Stopped { .. })) => {
+            "interrupted: the share of the trained weights was not found; the same command finds it".into()
+        }
+        Err(error @ (WorkflowError::Library(_) | WorkflowError::Unfit(_))) => {
+            format!("no share of the trained weights, as a fold failed: {error}")
+        }
+        Err(error) => return Err(error),
     };
+    session.watch.note(&note);
+    Ok(None)
+}
+
+/// How draws were made, if as folds were judged: polished, by riem-la on all rows.
+fn drawn_by(run: &RunConfig) -> Option<PosteriorConfig> {
+    let RunConfig::Posterior(posterior) = run else { return None };
+    let by_default =
+        posterior.method == Method::RiemLa && posterior.polish.is_some() && posterior.batch.is_none();
+    by_default.then(|| posterior.clone())
+}
+
+/// All weights, of classes or numbers, from few rows that all count once.
+fn is_for(saved: &SavedPosterior, network: &Network, train: &Dataset, folds: usize) -> bool {
     let few = (LEAST_ROWS.max(folds)..=MOST_ROWS).contains(&train.len()) && train.weights().is_none();
     let kind = matches!(saved.laplace.likelihood.kind(), TargetKind::Classes | TargetKind::Values);
-    let asked = matches!(run, RunConfig::Posterior(posterior) if by_default(posterior));
     let small =
         match in_few_eigenpairs(&saved.config, network, train.len(), saved.laplace.likelihood).structure {
             Structure::LowRank { rank } => rank.saturating_mul(network.dim()) <= MOST_NUMBERS,
             _ => network.dim() <= MOST_WEIGHTS,
         };
-    asked && few && small && kind && saved.config.subset == Subset::All
+    few && small && kind && saved.config.subset == Subset::All
 }
 
 impl Folds<'_> {
@@ -165,7 +178,7 @@ impl Folds<'_> {
             all.push(unseen(&draws, &weights, &train.select(out)?)?);
             self.session.watch.step();
         }
-        if let Some(held_out) = &self.data.validation {
+        if let Some(held_out) = self.data.validation.as_ref().filter(|_| !self.chosen_by_held_out) {
             let thetas = taken.draws.iter().map(|draw| draw.theta.clone()).collect();
             let draws = assembled(self.saved, &taken.config, thetas)?;
             all.push(unseen(&draws, &trained(self.saved)?, held_out)?);
@@ -190,18 +203,16 @@ impl Folds<'_> {
     fn fold(&self, k: u64, rows: &Dataset) -> Result<(Predictor, Predictor)> {
         let SavedPosterior { model, laplace, config, .. } = self.saved;
         let network = Arc::new(Network::new(&model.network)?);
-        let loss = NetworkLoss::new(network, rows.clone(), laplace.likelihood, laplace.prior.clone())?;
-        let search = PriorSearch {
-            prior: PriorChoice::Keep,
-            seed: self.config.seed.wrapping_add(1 + k),
-            ..PriorSearch::default()
-        };
-        let found = search.run(&loss, Control::default().stopping(self.session.stop))?;
+        let likelihood = laplace.likelihood;
+        let loss = NetworkLoss::new(network, rows.clone(), likelihood, laplace.prior.clone())?;
+        let seed = self.config.seed.wrapping_add(1 + k);
+        let control = Control::default().stopping(self.session.stop);
+        let (theta, _) = Recipe::default().train(&loss, seed, control)?;
         let prior_precision = self.saved.prior_precision();
-        let model = Model { theta: found.theta, prior_precision, training: None, ..model.clone() };
+        let model = Model { theta, likelihood, prior_precision, training: None, ..model.clone() };
         let quiet = Session::new(self.session.stop, &Silent);
         let config = LaplaceConfig { prior: PriorChoice::Keep, refit: None, ..config.clone() };
-        let config = in_few_eigenpairs(&config, found.loss.network(), rows.len(), laplace.likelihood);
+        let config = in_few_eigenpairs(&config, loss.network(), rows.len(), likelihood);
         let data = TrainingData { train: rows.clone(), validation: None };
         let fitted = fit_on(model.clone(), data, &config, None, quiet)?.posterior;
         let taken = sample_in_memory(&fitted, &self.config, quiet)?;
@@ -229,7 +240,49 @@ fn parts(targets: &Targets, folds: usize, seed: u64) -> riemla::Result<Vec<Vec<u
 
 #[cfg(test)]
 mod tests {
+    use riemla::data::toy::sine_with_gap;
+    use riemla::nn::{Activation, NetworkSpec};
+    use riemla::objective::{Likelihood, Objective as _, PriorPrecision};
+    use riemla::predict::Prediction;
+
     use super::*;
+
+    /// The fit found another noise than the model came with, as of imported networks: folds are trained, fitted and predict with
+    /// that of the fit, at a minimum of the loss that is sampled.
+    #[test]
+    fn folds_of_numbers_have_the_noise_of_the_fit() {
+        let train = sine_with_gap(60, 0.1, 3).unwrap();
+        let network = NetworkSpec::mlp(&[1, 4, 1], Activation::Tanh);
+        let built = Arc::new(Network::new(&network).unwrap());
+        let likelihood = Likelihood::Gaussian { sigma_noise: 1.0 };
+        let prior_precision = PriorPrecision::Scalar(0.1);
+        let prior = Prior::new(&prior_precision, &built).unwrap();
+        let loss = NetworkLoss::new(Arc::clone(&built), train.clone(), likelihood, prior).unwrap();
+        let (theta, _) = Recipe::default().train(&loss, 1, Control::default()).unwrap();
+        let model = Model { network, likelihood, prior_precision, encoding: None, training: None, theta };
+        let data = TrainingData { train: train.clone(), validation: None };
+        let saved = fit_on(model, data.clone(), &LaplaceConfig::default(), None, Session::silent())
+            .unwrap()
+            .posterior;
+        let found = saved.laplace.likelihood;
+        let Likelihood::Gaussian { sigma_noise } = found else { panic!("{found:?}") };
+        assert!(sigma_noise < 0.8, "{sigma_noise}");
+        let posterior =
+            PosteriorConfig { strength: Strength::Fixed(0.1), ..PosteriorConfig::new(Method::RiemLa) };
+        let config = SampleConfig::new(RunConfig::Posterior(posterior), 2, 1);
+        let (saved, data) = (&saved, &data);
+        let folds = Folds { saved, data, chosen_by_held_out: false, config, session: Session::silent() };
+        let (draws, trained) = folds.fold(0, &train).unwrap();
+        for predictor in [draws, trained.clone()] {
+            let Prediction::Values(values) = predictor.predict(&[0.3]).unwrap() else { panic!("numbers") };
+            assert!((values.aleatoric_variance[0] - sigma_noise * sigma_noise).abs() < 1e-12);
+        }
+        let sampled = NetworkLoss::new(built, train, found, saved.laplace.prior.clone()).unwrap();
+        let mut gradient = vec![0.0; sampled.dim()];
+        sampled.value_and_gradient(&trained.thetas[0], &mut gradient);
+        let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+        assert!(norm < 1e-4, "{norm}");
+    }
 
     #[test]
     fn folds_share_out_rows_and_classes() {

@@ -78,7 +78,7 @@ pub fn sample_members(directory: &Path, config: &SampleConfig, session: Session<
             seed: config.seed.wrapping_add(k as u64),
             seconds: config.seconds.map(|seconds| seconds / count as f64),
             // What folds say was judged for one network.
-            folds: 0,
+            folds: None,
             ..config.clone()
         };
         all.push(sample(member, &own, session)?);
@@ -134,8 +134,10 @@ impl Posteriors {
     pub fn predictor(&self, name: &str) -> Result<Together> {
         let unless_a_set = |plain: &&str| !plain.is_empty() && !draws::is_set(&self.members[0].0, name);
         if let Some(plain) = name.strip_suffix(MIXED).filter(unless_a_set) {
-            let mixed = self.predictor(plain)?.mixed();
-            return mixed.ok_or_else(|| WorkflowError::unfit(no_share(plain)));
+            let plainly = Some(self.predictor(plain)?).filter(|plain| plain.temperature.is_none());
+            return plainly
+                .and_then(|plain| plain.mixed())
+                .ok_or_else(|| WorkflowError::unfit(no_share(plain)));
         }
         let tempered = name.strip_suffix(AT_TEMPERATURE).filter(unless_a_set);
         let one = |(path, saved): &(PathBuf, SavedPosterior)| {
@@ -161,8 +163,8 @@ impl Posteriors {
 
 fn no_share(plain: &str) -> String {
     format!(
-        "the trained weights do not count beside the draws of {plain}: `riemla sample` finds for tables with at most {MOST_ROWS} \
-         rows and classes whether they should; predict with --method {plain}"
+        "the trained weights have no share in the predictions of {plain} (`riemla sample` looks for one in tables of up to \
+         {MOST_ROWS} rows): predict with --method {plain}"
     )
 }
 

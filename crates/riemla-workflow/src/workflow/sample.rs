@@ -9,7 +9,7 @@ pub use riemla_files::ours::SAMPLES_DIRECTORY;
 use riemla_files::{InUse, Origin, SavedPosterior};
 
 use super::error::Result;
-use super::folds::{TrainedShare, share_beside};
+use super::folds::{TrainedShare, forget_share, may_share, share_beside};
 use super::sample_config::SampleConfig;
 use super::samplers::{Geodesics, sampler, sampler_of_model};
 use super::saved::{check_posterior, data_of, read_posterior};
@@ -38,8 +38,13 @@ pub fn sample(directory: &Path, config: &SampleConfig, session: Session<'_>) -> 
     let set = directory.join(SAMPLES_DIRECTORY).join(config.set_name());
     let data = data_of(&saved, config.data.as_ref())?;
     let origin = saved.origin();
-    let taken = take(sampler(saved.clone(), data.clone(), config)?, Some((&set, origin)), config, session)?;
-    let trained_share = share_beside(&saved, &data, &taken, config, &set, session)?;
+    let small = may_share(&data, config).then(|| (saved.clone(), data.clone()));
+    let taken = take(sampler(saved, data, config)?, Some((&set, origin)), config, session)?;
+    forget_share(config, &set)?;
+    let trained_share = match &small {
+        Some((saved, data)) => share_beside(saved, data, &taken, config, &set, session)?,
+        None => None,
+    };
     Ok(Sampled { directory: set, taken, trained_share })
 }
 

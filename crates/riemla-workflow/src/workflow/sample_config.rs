@@ -20,9 +20,9 @@ pub struct SampleConfig {
     pub seed: u64,
     /// Seconds after which no draw is begun or finished any more.
     pub seconds: Option<f64>,
-    /// Parts of the rows that are left out in turn, to find how much the trained weights should count beside the draws; 0 or 1 for
-    /// not at all. Of tables with few rows only.
-    pub folds: usize,
+    /// Parts of the rows that are left out in turn, to find how much the trained weights should count beside the draws: of tables with
+    /// few rows only. Below 2: not at all, and what was found before is forgotten; none: what was found before stays.
+    pub folds: Option<usize>,
     /// Name of the set; that of the method if none.
     pub name: Option<String>,
     /// The training data, if the posterior does not hold them.
@@ -47,7 +47,7 @@ impl SampleConfig {
             samples,
             seed,
             seconds: None,
-            folds: 0,
+            folds: None,
             name: None,
             data: None,
             most_weights: MOST_WEIGHTS,

@@ -333,6 +333,24 @@ mod tests {
         assert!(missed(&particle).abs() < 1e-12, "{}", missed(&particle));
     }
 
+    /// The fault: the next search starts from the multiplier of the step. That is λ + hλ̇/3 to first order, the one at
+    /// the step's end, found with the velocity, λ + 2hλ̇/3: half as far from what the next step begins with, vᵀHv/⟨n, n⟩.
+    #[test]
+    fn the_next_search_starts_from_the_multiplier_at_the_end_of_the_step() {
+        let mut particle = particle(1.0);
+        let h = 0.02;
+        let Ok(solution) = particle.position(h, 0.0, TRIALS) else { panic!("no root") };
+        particle.velocity(h, &solution);
+        particle.accept(h, &solution);
+        let (theta, v) = (&particle.theta, &particle.v);
+        let curvature = (2.0 + 12.0 * theta[0].powi(2)) * v[0].powi(2) + v[1].powi(2);
+        let mut g = [0.0; 2];
+        Bowl.value_and_gradient(theta, &mut g);
+        let end = curvature / (1.0 + dot(&g, &g));
+        let [found, of_step] = [particle.lambda, solution.lambda].map(|lambda| (lambda - end).abs());
+        assert!(found < 0.6 * of_step, "{found} from the end, the step's {of_step}");
+    }
+
     /// The fault: after a rejected step the particle keeps the gradient of the last trial.
     #[test]
     fn after_a_rejection_loss_and_normal_are_those_here() {

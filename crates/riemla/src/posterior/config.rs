@@ -169,14 +169,15 @@ impl PosteriorConfig {
         if self.metric != MetricChoice::Auto {
             return self;
         }
-        let Self { unfinished, arithmetic, .. } = self;
-        let usual = Self { method: self.method, unfinished, arithmetic, ..Self::default() };
+        let Self { method, unfinished, polish, arithmetic, .. } = self;
+        let open = |config| Self { unfinished, polish, arithmetic, ..config };
+        let usual = open(Self::new(method));
         let fisher = self == usual
-            && self.method == Method::RiemLa
+            && method == Method::RiemLa
             && subset.len() <= MOST_FISHER_WEIGHTS
             && model.is_convex_in(subset);
         match fisher {
-            true => Self { unfinished, arithmetic, ..Self::fisher(self.method) },
+            true => open(Self::fisher(method)),
             false => Self { metric: MetricChoice::Preconditioned, ..self },
         }
     }

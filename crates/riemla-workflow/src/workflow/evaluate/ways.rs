@@ -121,8 +121,8 @@ impl Way {
         };
         let mixed = tempered.mixed;
         let name = match self.name.strip_suffix(MEMBERS) {
+            _ if mixed => format!("{}{MIXED}", self.name),
             Some(one) => format!("{one}{AT_TEMPERATURE}{MEMBERS}"),
-            None if mixed => format!("{}{MIXED}", self.name),
             None => format!("{}{AT_TEMPERATURE}", self.name),
         };
         let found = mixed || tempered.temperature.is_some();
