@@ -161,8 +161,8 @@ impl Posteriors {
 
 fn no_share(plain: &str) -> String {
     format!(
-        "the trained weights do not count beside the draws of {plain}: `riemla sample` finds for tables with at most {MOST_ROWS} \
-         rows and classes whether they should; predict with --method {plain}"
+        "the trained weights have no share in predictions with the draws of {plain}: `riemla sample` looks for one on tables of \
+         classes or numbers with at most {MOST_ROWS} training rows; predict with --method {plain}"
     )
 }
 
