@@ -210,18 +210,18 @@ def section(trial: Trial, seed: int) -> str:
         MARK,
         "## Kills\n",
         f"Written by `python python/benchmarks/kills.py --kills {sum(trial.kills.values())} --seed {seed} --write`; do not edit.\n",
-        "Processes that share draws were ended with SIGKILL at random moments, one after the other in the same two",
-        "directories. After every kill the logs were read: a draw that was there before and is not now, or is there twice, or",
-        f"damage, fails the run. Then the first {COMPARED} draws were completed and compared, bit by bit, with those of one",
-        "thread that nobody killed. A short run is part of the tests.\n",
-        "| killed | kills | draws kept from those runs | lost | twice |",
+        "Processes that share draws were killed with SIGKILL at random moments, one after the other in the same two",
+        "directories. After every kill the logs were read. The run fails if a draw is lost, if a draw is there twice, or if",
+        f"a log is damaged. At the end the first {COMPARED} draws were completed and compared, bit by bit, with the draws of one",
+        "thread that was not killed. A short run is part of the tests.\n",
+        "| what was killed | kills | draws kept from these runs | lost | twice |",
         "|---|---:|---:|---:|---:|",
     ]
     for kind in KINDS:
         if trial.kills[kind]:
             lines.append(f"| {NAMES[kind]} | {trial.kills[kind]} | {trial.new[kind]} | 0 | 0 |")
     lines.append(f"| all | {sum(trial.kills.values())} | {sum(trial.new.values())} | 0 | 0 |")
-    lines.append("\nThe completed draws have the bits of one thread.")
+    lines.append("\nThe completed draws have the same bits as those of one thread.")
     return "\n".join(lines) + "\n"
 
 

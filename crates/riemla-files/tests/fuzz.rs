@@ -65,10 +65,10 @@ fn table(outcomes: &[Outcome]) -> String {
         "# Reliability of the readers\n\n\
          Written by `RIEMLA_FUZZ_CASES=1000000 cargo test --release -p riemla-files --test fuzz -- --ignored`;\n\
          do not edit.\n\n\
-         Every reader was given damaged files: valid ones with flipped bits, false lengths, parts removed,\n\
-         repeated and mixed, inserted tokens, or noise. In half of the cases checksums were recomputed, so\n\
-         that the reader sees the damage; in the other half all damage is refused by the checksum.\n\
-         The cases are the same in every run; a short run is part of the tests.\n\n\
+         Every reader was given damaged files: valid files with flipped bits, wrong lengths, inserted tokens, and\n\
+         parts that were removed, repeated or mixed; and random noise. In half of the cases the checksums were\n\
+         recomputed, so that the reader sees the damage. In the other half the checksum refuses all damage.\n\
+         The cases are the same in every run. A short run is part of the tests.\n\n\
          | reader | inputs | still valid | panics | most memory for one input | seconds |\n\
          |---|---:|---:|---:|---:|---:|\n",
     );
@@ -78,9 +78,9 @@ fn table(outcomes: &[Outcome]) -> String {
     }
     let _ = writeln!(
         text,
-        "\nValid files have less than 10 kB; readers of tables were limited to 1 MiB (default: 4 GiB). More than\n\
-         {} MiB for one input fails the run. An endless loop would show as a run that does not end. Seconds are\n\
-         wall-clock seconds on a machine with other work.",
+        "\nThe valid files are smaller than 10 kB. Readers of tables were limited to 1 MiB (default: 4 GiB). The run\n\
+         fails if one input takes more than {} MiB. An endless loop would show as a run that does not end. Seconds\n\
+         are wall-clock time on a machine that was also doing other work.",
         MEMORY >> 20
     );
     text

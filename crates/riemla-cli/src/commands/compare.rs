@@ -21,11 +21,11 @@ Examples:
   riemla compare posterior/ --method la,riem-la --data test.csv --out comparison.html
   riemla compare posterior-a/ posterior-b/ --method riem-la --reference a --json
 
-A set is a directory POSTERIOR/samples/NAME, or a posterior directory with --method; map, la and lin-la \
-are drawn on demand if they do not exist. Distances are in standard deviations of the reference and are \
-shown with the value that chance alone would give. k-hat, for draws of the Gaussian (la, lin-la), shows \
-whether importance weighting can turn them into draws of the posterior: below 0.5 it works well, above 0.7 \
-it does not.";
+Give each set as its directory POSTERIOR/samples/NAME, or as a posterior directory with --method. Sets of \
+map, la and lin-la that do not exist are drawn on demand. Distances are in standard deviations of the \
+reference, next to the value that chance alone would give. For draws of the Gaussian (la, lin-la), k-hat \
+shows whether importance weighting can turn them into draws of the posterior: below 0.5 it works well, above \
+0.7 it does not.";
 
 /// Compare two sets of draws: weights, losses, outputs and scores
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub struct Compare {
     #[arg(value_name = "B")]
     pub b: Option<PathBuf>,
 
-    /// Sets of draws in posterior directories: one name for both, or A's and B's
+    /// Names of the sets in posterior directories: one name for both, or first A's and then B's
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub method: Vec<String>,
 
@@ -47,7 +47,7 @@ pub struct Compare {
     #[arg(long, value_name = "SET", default_value = "b", value_parser = PossibleValuesParser::new(LETTERS).map(place))]
     pub reference: usize,
 
-    /// Data with targets, to compare predictions; "-" reads standard input
+    /// Data with targets, to compare predictions as well; "-" reads standard input
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 

@@ -51,7 +51,7 @@ pub struct Demo {
 
     /// Strength of the Riemannian metric: "auto" uses the default metric and chooses the strength so that
     /// the loss rises as it does for exact draws; a number uses the paper's metric at this strength (the
-    /// paper's is 1; smaller values let draws move further from the trained weights)
+    /// paper uses 1; smaller values let draws move further from the trained weights)
     #[arg(long, value_name = "A", default_value = "auto", value_parser = strength)]
     pub strength: Strength,
 

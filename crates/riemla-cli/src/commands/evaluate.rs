@@ -22,13 +22,16 @@ Examples:
   riemla evaluate posterior/ --data test.csv --max-error 0.05 --conformal 0.9 --report report.html
   riemla evaluate posterior/ --data test.csv --json | jq '.methods[] | [.method, .scores.nll.estimate]'
 
-Compares the trained weights (map), map with a temperature fitted on held-out rows (only with at least 50 \
-such rows, 5 of them misclassified in classification: with fewer, a temperature does harm), the Laplace \
-approximation with exact (la) and linearised (lin-la) predictions, and every set of draws. Where the held-out \
-rows show that an average is over- or underconfident, it is listed a second time at a temperature fitted to them \
-(riem-la-temperature), or of few rows with the trained weights beside the draws (riem-la-mixed), which riemla predict uses. \
-Where the posterior has \
-several members, each of these also for all members together: map-members is a deep ensemble.";
+Compares these methods: the trained weights (map); map with a temperature fitted to held-out rows (only with at \
+least 50 such rows, and in classification 5 of them misclassified: with fewer, a temperature does harm); the \
+Laplace approximation with exact (la) and linearised (lin-la) predictions; and every set of draws.
+
+A set of draws can have a second line, for the predictions that riemla predict makes: riem-la-temperature, if the \
+held-out rows show that the average over draws is over- or underconfident; or riem-la-mixed, if riemla sample \
+found on a small table that the trained weights should count in the average (riemla sample --folds).
+
+If the posterior has several members, each method is also listed for all members together: map-members is a deep \
+ensemble.";
 
 /// Score a posterior on data with known targets and compare it with cheaper baselines
 #[derive(Debug, Args)]
@@ -45,11 +48,12 @@ pub struct Evaluate {
     #[arg(long, value_name = "FILE")]
     pub ood: Vec<PathBuf>,
 
-    /// Rows not used in training, to fit temperatures [default: the rows that training held out]
+    /// Rows not used in training, to fit temperatures and for --max-error and --conformal [default: the rows that
+    /// training held out]
     #[arg(long, value_name = "FILE")]
     pub validation: Option<PathBuf>,
 
-    /// Sets of draws to compare, or lin-la-probit (closed form) [default: all sets]
+    /// Names of the sets of draws to compare; lin-la-probit is a closed form without draws [default: all sets]
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub method: Vec<String>,
 

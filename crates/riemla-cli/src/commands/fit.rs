@@ -23,14 +23,15 @@ Examples:
   riemla fit model/ --data train.csv --subset last-layer --out posterior/
   riemla fit model/ --data train.csv --subset 2.weight,2.bias --out posterior/
 
-The memory that a fit needs is printed before it is allocated; if there is too little, the error lists the \
-structures that would fit. Next: riemla sample posterior/";
+The command prints how much memory the fit needs before it allocates it. If there is too little, the error lists \
+the structures that would fit. Next: riemla sample posterior/";
 
 /// Fit a Laplace approximation at the weights of a model
 ///
-/// Gives the weights a Gaussian: their precision is the curvature of the loss plus the prior
-/// precision, which stays as it was in training unless you ask for another. Rows that `riemla train` held out of this file are held out again; data that the model was
-/// not trained on are refused. The encoded data are kept in the posterior, so that later commands need no other file.
+/// The result is a Gaussian over the weights. Its precision is the curvature of the loss plus the prior precision,
+/// which stays as it was in training unless you ask for another. Rows of this file that `riemla train` held out are
+/// held out again. Data that the model was not trained on are refused. The encoded data are stored in the posterior, so
+/// that later commands need no other file.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Fit {
@@ -41,7 +42,8 @@ pub struct Fit {
     #[command(flatten)]
     pub data: DataArguments,
 
-    /// Column that says how often each row counts: 2 is two equal rows [default: that of the training]
+    /// Column that says how often each row counts: a row with 2 counts as two equal rows [default: the column used in
+    /// training]
     #[arg(long, value_name = "COLUMN", conflicts_with = "labels")]
     pub weights: Option<String>,
 
@@ -49,16 +51,16 @@ pub struct Fit {
     #[arg(long, short, value_name = "DIR", default_value = "posterior")]
     pub out: PathBuf,
 
-    /// Second derivative: generalised Gauss-Newton, exact Hessian, empirical Fisher
+    /// Curvature of the loss: generalised Gauss-Newton (ggn), exact Hessian (hessian), or empirical Fisher (ef)
     #[arg(long, value_name = "NAME", default_value = "ggn", value_parser = named::<Curvature>(["ggn", "hessian", "ef"]))]
     pub curvature: Curvature,
 
-    /// How much of it: all, its diagonal, a Kronecker product per layer, its largest eigenpairs [default: full; of few rows and many
-    /// weights all its eigenpairs, which is the same Gaussian and faster]
+    /// How much of the curvature to store: all of it, its diagonal, a Kronecker product per layer, or its largest
+    /// eigenpairs [default: full; with few rows and many weights all its eigenpairs, which give the same Gaussian faster]
     #[arg(long, value_name = "NAME", value_parser = structure())]
     pub structure: Option<Structure>,
 
-    /// Number of eigenpairs of the low-rank structure
+    /// Number of eigenpairs, with --structure low-rank
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole::<usize>(0, u64::MAX))]
     pub rank: usize,
 
@@ -66,16 +68,16 @@ pub struct Fit {
     #[arg(long, value_name = "NAMES", default_value = "all", value_parser = subset)]
     pub subset: Subset,
 
-    /// Prior precision: model (as it was trained), auto (the largest marginal likelihood near these weights), per-layer
-    /// (the same, one per layer), or a number. With auto and per-layer the weights are refitted in turn with the prior
+    /// Prior precision: model (as in training), auto (the largest marginal likelihood near these weights), per-layer (the
+    /// same, with one precision per layer), or a number. With auto and per-layer, weights and prior are optimised in turn
     #[arg(long, value_name = "VALUE", default_value = "model", value_parser = prior_of_fit)]
     pub prior_precision: PriorChoice,
 
-    /// Refit the weights under a prior precision that is a number, or that of the model
+    /// Refit the weights under the prior precision (auto and per-layer always do this)
     #[arg(long)]
     pub refit: bool,
 
-    /// Memory that may be used, such as 500M or 8G [default: what is free]
+    /// Memory that the fit may use, such as 500M or 8G [default: the free memory]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub memory: Option<u64>,
 
@@ -83,11 +85,11 @@ pub struct Fit {
     #[arg(long)]
     pub other_data: bool,
 
-    /// Do not keep the data in the posterior
+    /// Do not store the data in the posterior; `riemla sample` then needs --data
     #[arg(long)]
     pub without_data: bool,
 
-    /// Replace the posterior at DIR, its draws included; other files are never replaced
+    /// Replace the posterior at DIR with all its draws; other files are never replaced
     #[arg(long)]
     pub force: bool,
 

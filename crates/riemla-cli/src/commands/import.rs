@@ -40,8 +40,8 @@ In Python: model.load_state_dict(safetensors.torch.load_file(\"net.safetensors\"
 ///
 /// Reads ONNX (dense layers, convolutions, pooling, normalisations, activations, residual connections), or a
 /// PyTorch state dict in safetensors with a description of the network. If something does not fit,
-/// `riemla inspect FILE` lists all of it.
-/// With --data the columns and classes of the training table become part of the model.
+/// `riemla inspect FILE` lists all problems. With --data the columns and classes of the training table become part of
+/// the model.
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_HELP)]
 pub struct Import {
@@ -49,11 +49,11 @@ pub struct Import {
     #[arg(value_name = "FILE")]
     pub weights: PathBuf,
 
-    /// Description of the network of a state dict, TOML or JSON
+    /// Description of the network that a state dict belongs to, in TOML or JSON
     #[arg(long, value_name = "FILE")]
     pub network: Option<PathBuf>,
 
-    /// What the outputs mean [default: what the file says; categorical for several outputs]
+    /// What the outputs mean [default: as stated in the file, otherwise categorical for several outputs]
     #[arg(long, value_name = "NAME", value_parser = likelihood())]
     pub likelihood: Option<LikelihoodName>,
 
@@ -79,7 +79,7 @@ pub struct Import {
     #[command(flatten)]
     pub reading: ReadingArguments,
 
-    /// The network was trained on standardised features: standardise them here as well
+    /// Standardise the features, because the network was trained on standardised features
     #[arg(long, requires = "data")]
     pub standardize: bool,
 

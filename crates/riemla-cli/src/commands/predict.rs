@@ -28,9 +28,10 @@ Examples:
 Columns for classes: prediction, confidence, entropy (total uncertainty), aleatoric (uncertainty that more \
 data of the same kind cannot remove), epistemic (uncertainty about the weights), p_CLASS.
 Columns for numbers: mean, std, lower, upper (the interval of --level), epistemic_std, aleatoric_std.
-CSV files are read, predicted and written in chunks and may be larger than memory (see --max-size). \
-Missing values are handled as chosen in training (riemla train --missing); categories not seen in training \
-are treated as \"other\", or as none of the known ones; a note reports how many there were.";
+
+CSV files are read, predicted and written in chunks and may be larger than memory (see --max-size). Missing \
+values are handled as chosen in training (riemla train --missing). Categories not seen in training are treated \
+as \"other\", or as none of the known ones, and a warning reports how many there were.";
 
 /// Predict new data with the draws of a posterior
 #[derive(Debug, Args)]
@@ -52,7 +53,7 @@ pub struct Predict {
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
-    /// Replace FILE even if it holds something other than predictions
+    /// Replace FILE even if it contains something other than predictions
     #[arg(long, requires = "out")]
     pub force: bool,
 
@@ -64,9 +65,9 @@ pub struct Predict {
     #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = level)]
     pub level: f64,
 
-    /// Temperature of the predictions: below 1 makes them more confident, above 1 less. auto: 1, or where the held-out rows
-    /// reject that, the closest temperature that they do not reject; and with few rows the trained weights count beside the draws as
-    /// much as `riemla sample --folds` found. 1: the draws as they are
+    /// Temperature of the predictions: below 1 makes them more confident, above 1 less. With "auto" it is the temperature
+    /// closest to 1 that the held-out rows do not reject; for small tables, the trained weights are averaged with the draws
+    /// instead, with the share that `riemla sample --folds` found. With 1, the draws are used as they are
     #[arg(long, value_name = "T", default_value = "auto", value_parser = temperature)]
     pub temperature: TemperatureChoice,
 
@@ -76,7 +77,8 @@ pub struct Predict {
     #[command(flatten)]
     pub members: MemberArguments,
 
-    /// Rows not trained on, for --temperature, --max-error and --conformal [default: those that training held out]
+    /// Rows not used in training, for --temperature, --max-error and --conformal [default: the rows that training held
+    /// out]
     #[arg(long, value_name = "FILE")]
     pub validation: Option<PathBuf>,
 
@@ -84,7 +86,7 @@ pub struct Predict {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub keep: Vec<String>,
 
-    /// Target column of arrays that contain one (it is not used as an input)
+    /// Column of the target, for arrays that contain it (it is not used as an input)
     #[arg(long, value_name = "COLUMN")]
     pub target: Option<String>,
 
@@ -172,12 +174,12 @@ pub fn run(arguments: &Predict, quiet: bool) -> anyhow::Result<ExitCode> {
         });
         let beside = predictor.beside.as_ref().filter(|_| predictor.mixed).map_or(String::new(), |(found, _)| {
             format!(
-                "; the trained weights are one of them and count {:.2}, by {} rows left out in turn or held out (--temperature 1 \
-                 turns this off)",
+                "; the trained weights have a share of {:.2} in the average, chosen with {} rows left out in turn or held out \
+                 (--temperature 1 turns this off)",
                 found.share, found.rows
             )
         });
-        eprintln!("{rows} rows predicted with {} weights of {name}{at}{beside}.", predictor.draws());
+        eprintln!("{rows} rows predicted with {} weight vectors of {name}{at}{beside}.", predictor.draws());
     }
     Ok(ExitCode::SUCCESS)
 }

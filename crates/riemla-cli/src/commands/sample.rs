@@ -26,28 +26,29 @@ use riemla_cli::progress::Bar;
 
 const AFTER_HELP: &str = "\
 Examples:
-  riemla sample posterior/                                 100 draws of riem-la at a calibrated strength, polished
+  riemla sample posterior/                                 100 polished draws of riem-la, strength found automatically
   riemla sample posterior/ --method lin-riem-la --samples 30
   riemla sample posterior/ --batch 1000 --seconds 600      a new batch per draw, ten minutes at most
   riemla sample posterior/ --samples 200                   adds 100 draws to the first 100
-  riemla sample posterior/ --polish 0                      geodesics alone: half the time, further from exact draws
-  mpirun -n 8 riemla sample posterior/ --shard auto        eight processes; then without --shard to merge
+  riemla sample posterior/ --polish 0 --name geodesics     geodesics alone: half the time, further from exact draws
+  mpirun -n 8 riemla sample posterior/ --shard auto        eight processes; run it without --shard to merge
   riemla sample posterior/ --method nuts                   exact draws, for small networks
   riemla sample posterior/ --method ensemble -n 10         trains ten networks from new initial weights
 
-Every draw is saved as soon as it is finished. After Ctrl-C, a crash or the end of the time budget, the \
-same command continues where it stopped; the same seed gives the same draws on any number of threads. Only \
-the chains of nuts are run again from the start; they give the same draws.
+Every draw is saved as soon as it is finished. After Ctrl-C, a crash or the end of the time budget, the same \
+command continues where it stopped; only the chains of nuts start again, and they give the same draws. The \
+same seed gives the same draws on any number of threads.
 Next: riemla predict posterior/ --data new.csv --out predictions.csv";
 
 /// Draw weights from a posterior
 ///
-/// Writes the draws, and a table of diagnostics with one line per draw, to POSTERIOR/samples/NAME. riem-la
-/// follows geodesics of the loss, so that draws stay where the loss is low; la draws from the Gaussian;
-/// methods with lin- predict with the network linearised at the trained weights. For comparison: nuts runs
-/// Markov chains on the exact posterior and reports by R-hat and effective sample size whether they have
-/// converged; swag uses the mean and covariance of stochastic gradient descent; ensemble trains the network
-/// again from new initial weights. Prior and noise are those of the fit.
+/// Writes the draws, and a table of diagnostics with one line per draw, to POSTERIOR/samples/NAME.
+///
+/// riem-la follows geodesics of the loss, so that draws stay where the loss is low. la draws from the Gaussian. lin-la and
+/// lin-riem-la predict with the network linearised at the trained weights. For comparison: nuts runs Markov chains on the
+/// exact posterior and reports R-hat and the effective sample size, which show whether the chains have converged; swag uses
+/// the mean and covariance of stochastic gradient descent; ensemble trains the network again from new initial weights. All
+/// methods use the prior and noise of the fit.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Sample {
@@ -55,7 +56,7 @@ pub struct Sample {
     #[arg(value_name = "POSTERIOR")]
     pub posterior: PathBuf,
 
-    /// riem-la, lin-riem-la, la or lin-la; or nuts, swag or ensemble
+    /// Method: riem-la, lin-riem-la, la or lin-la; for comparison nuts, swag or ensemble
     #[arg(long, short, value_name = "METHOD", default_value = "riem-la", value_parser = method)]
     pub method: MethodName,
 
@@ -63,19 +64,20 @@ pub struct Sample {
     #[arg(long, short = 'n', value_name = "N", value_parser = whole::<u64>(1, 1_000_000))]
     pub samples: Option<u64>,
 
-    /// Rows of a batch, a new one for each draw: a number, or auto (as many as hold 90 % of the curvature of the loss)
-    /// [default: all rows]
+    /// Use a new batch of ROWS rows for each draw: a number, or auto (as many rows as hold 90 % of the curvature of the
+    /// loss) [default: all rows]
     #[arg(long, value_name = "ROWS", value_parser = batch_size)]
     pub batch: Option<BatchSize>,
 
-    /// How the rows of a batch are chosen: uniform (all at random, as in the paper; of classes with their frequencies),
-    /// leverage (rows with a larger share in the curvature of the loss are drawn more often and count less), or
-    /// leverage=SHARE (how far the probabilities follow these shares, below 1, if not 0.5) [default: uniform]
+    /// How the rows of a batch are chosen: uniform (at random, as in the paper, but keeping the frequencies of classes),
+    /// leverage (rows that contribute more to the curvature of the loss are drawn more often, with a smaller weight), or
+    /// leverage=SHARE (SHARE, below 1, says how far the probabilities follow these contributions; leverage alone is 0.5)
+    /// [default: uniform]
     #[arg(long, value_name = "DESIGN", requires = "batch", value_parser = batch_design)]
     pub batch_design: Option<BatchDesign>,
 
-    /// How far draws on batches go: full (to the ends of their geodesics, as in the paper), auto (shortened towards
-    /// the trained weights by one factor, such that their virial ratio on all rows is 1), or a factor up to 1
+    /// How far draws on batches go: full (to the ends of their geodesics, as in the paper), auto (all shortened towards the
+    /// trained weights by one factor, so that their virial ratio on all rows is 1), or a factor of at most 1
     /// [default: auto with the preset calibrated, otherwise full]
     #[arg(long, value_name = "LENGTH", requires = "batch", value_parser = batch_length)]
     pub batch_length: Option<BatchLength>,
@@ -84,36 +86,36 @@ pub struct Sample {
     #[arg(long, value_name = "NAME", default_value = "calibrated", value_parser = preset())]
     pub preset: Setting,
 
-    /// Strength of the metric: auto (the loss rises by half the number of weights, the loss of the data by at
-    /// most half the number of weights that they determine; like virial where the loss grows much faster than a
-    /// quadratic), loss-rise (the same without a say of the data), virial (virial ratio 1), held-out (best score on the
-    /// held-out rows; needs at least 50, 5 of them misclassified), or a number (smaller values let draws move further).
-    /// Found on all rows, also for draws on batches that are shortened
-    /// [default: the preset's]
+    /// Strength of the metric: a number (smaller values let draws move further), or the rule that finds it. auto: the loss
+    /// rises by half the number of weights, and the loss of the data by at most half the number of weights that the data
+    /// determine; where the loss grows much faster than a quadratic, as virial. loss-rise: as auto, but without the condition
+    /// on the loss of the data. virial: the virial ratio is 1. held-out: the best score on the held-out rows (needs at least
+    /// 50, in classification 5 of them misclassified). Rules use all rows, also for draws on batches that are shortened
+    /// [default: from the preset]
     #[arg(long, value_name = "VALUE", value_parser = strength)]
     pub strength: Option<Strength>,
 
-    /// Metric: auto (fisher for models without hidden layers and for last layers, else preconditioned);
-    /// preconditioned, of the loss relative to the Gaussian (exact if the posterior is Gaussian); loss, the
-    /// paper's; or fisher (no strength to choose; for small models) [default: the preset's]
+    /// Metric: auto (fisher for models without hidden layers or with only the last layer uncertain, otherwise
+    /// preconditioned); preconditioned (built from the loss, relative to the Gaussian; exact if the posterior is Gaussian);
+    /// loss (the paper's metric); or fisher (no strength to choose; for small models) [default: from the preset]
     #[arg(long, value_name = "NAME", conflicts_with = "preset", value_parser = named::<MetricChoice>(METRICS))]
     pub metric: Option<MetricChoice>,
 
-    /// Polish every draw: it becomes the start of a Markov chain (Hamiltonian, with Metropolis tests) of about N
-    /// gradients on all rows, whose end is closer to the exact posterior; with "auto", as many as it takes until the
-    /// loss of pilot chains no longer changes; 0: not at all [default: 100 for riem-la with the preset calibrated
-    /// on all rows, otherwise 0]
+    /// Polish the draws: each draw becomes the start of a Markov chain (Hamiltonian, with Metropolis correction) of about N
+    /// gradients on all rows, whose end is closer to the exact posterior. "auto" takes as many gradients as the loss of
+    /// pilot chains needs to settle; 0 turns polish off [default: 100 for riem-la with the preset calibrated on all rows,
+    /// otherwise 0]
     #[arg(long, value_name = "N", value_parser = polish, conflicts_with = "batch")]
     pub polish: Option<PolishArgument>,
 
-    /// Arithmetic of the matrix products in evaluations of the loss: double (64 bits), or single (32 bits, for linear
+    /// Arithmetic of the matrix products when the loss is evaluated: double (64 bits), or single (32 bits, for linear
     /// layers with at least 32 inputs and outputs; faster for wide networks). Weights, sums, geodesics and predictions
     /// are double in both cases [default: double]
     #[arg(long, value_name = "NAME", value_parser = arithmetic)]
     pub arithmetic: Option<Arithmetic>,
 
-    /// Take part K of N of the draws, one process each, in a log of its own (or "auto": by the variables of MPI, Slurm
-    /// and Kubernetes); a later run without --shard merges all parts and draws what is missing
+    /// Make only part K of N of the draws, so that N processes can share the work; "auto" takes K and N from the variables
+    /// of MPI, Slurm or Kubernetes. A later run without --shard merges all parts and makes the missing draws
     #[arg(long, value_name = "K/N", value_parser = shard)]
     pub shard: Option<ShardArgument>,
 
@@ -121,9 +123,10 @@ pub struct Sample {
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub seconds: Option<f64>,
 
-    /// Find how much the trained weights should count in predictions besides the draws, by leaving out each of N parts of the rows in turn;
-    /// 0: do not. Runs after the draws (and after --seconds). For polished draws of riem-la of all weights, on tables with 20 to 250 rows and
-    /// classes or numbers as targets, and networks of up to about 2000 weights [default: 5]
+    /// Number of folds that decide how much the trained weights count in predictions with these draws; 0 turns this off.
+    /// Only for polished draws of riem-la on all rows and weights, for classes or numbers, with 20 to 250 training rows and
+    /// at most about 2000 weights. Each fold is left out once, after the draws are finished (its time does not count
+    /// towards --seconds) [default: 5]
     #[arg(long, value_name = "N", value_parser = folds)]
     pub folds: Option<usize>,
 
@@ -131,11 +134,12 @@ pub struct Sample {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(0, u64::MAX))]
     pub seed: u64,
 
-    /// Name of the set [default: the method's name, plus -batches with --batch and -polished with another --polish]
+    /// Name of the set of draws [default: the name of the method, with -batches added for --batch, and -polished for a
+    /// --polish that is neither the default nor 0]
     #[arg(long, value_name = "NAME", value_parser = set_name)]
     pub name: Option<String>,
 
-    /// Training data, for a posterior that was saved without its data
+    /// Training data, for a posterior that was saved without data
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 
@@ -377,8 +381,8 @@ fn in_words(sampled: &Sampled) -> String {
     rows.extend(summary.polish.iter().flat_map(polish_rows));
     if let Some(found) = &sampled.trained_share {
         let value =
-            format!("{:.2} (by {} rows in {} folds or held out)", found.share, found.rows, found.folds);
-        rows.push(row("trained weights beside them", value));
+            format!("{:.2} (from {} rows in {} folds or held out)", found.share, found.rows, found.folds);
+        rows.push(row("share of the trained weights", value));
     }
     let chains = summary.chains.as_ref().map(chain_rows).unwrap_or_default();
     rows.extend(chains.into_iter().map(Vec::from));
@@ -406,7 +410,7 @@ fn closing(sampled: &Sampled, shard: Option<Shard>) -> String {
     let taken = &sampled.taken;
     if let Some(shard) = shard {
         return format!(
-            "Shard {shard}: {} draws in {}. When all shards have ended, the same command without --shard merges them.",
+            "Shard {shard}: {} draws in {}. When all shards have ended, run the same command without --shard to merge them.",
             taken.draws.len(),
             shard.log_file(&sampled.directory).display()
         );

@@ -20,7 +20,7 @@ pub struct ReferenceArguments {
     #[arg(long, value_name = "N", value_parser = whole::<u64>(50, 1_000_000))]
     pub warmup: Option<u64>,
 
-    /// nuts: maximum number of weights [default: 2000]
+    /// nuts: refuse models with more uncertain weights than this [default: 2000]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(0, u64::MAX))]
     pub max_weights: Option<usize>,
 
@@ -36,7 +36,7 @@ pub struct ReferenceArguments {
     #[arg(long, value_name = "ROWS", value_parser = whole::<u64>(1, u64::MAX))]
     pub batch_size: Option<u64>,
 
-    /// swag: number of last iterates used for the covariance [default: 20]
+    /// swag: number of the last collected weights that are used for the covariance [default: 20]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(0, u64::MAX))]
     pub rank: Option<usize>,
 

@@ -59,8 +59,7 @@ const READING: &str = "Reading data";
 /// How data are read.
 #[derive(Debug, Args)]
 pub struct ReadingArguments {
-    /// Character between the columns of CSV files, or "tab" [default: comma, semicolon or tab,
-    /// whichever fits]
+    /// Character between the columns of CSV files, or "tab" [default: comma, semicolon or tab, whichever fits]
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter, help_heading = READING)]
     pub delimiter: Option<u8>,
 
@@ -98,8 +97,8 @@ pub struct ColumnArguments {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
     pub categorical: Vec<String>,
 
-    /// How to handle missing values: report an error, impute them (mean, or most frequent category), or
-    /// impute them and add an indicator input; stored in the model
+    /// How to handle missing values: error (report them), impute (with the mean, or the most frequent category), or
+    /// indicator (impute them, and add an input that marks them); the choice is stored in the model
     #[arg(long, value_name = "WAY", default_value = "error", requires = "data", value_parser = named::<MissingValues>(MISSING))]
     pub missing: MissingValues,
 }
@@ -120,13 +119,13 @@ impl ColumnArguments {
 /// What held-out rows shall promise about predictions.
 #[derive(Debug, Args)]
 pub struct GuaranteeArguments {
-    /// Withhold predictions that are not sure enough for this error rate: a threshold of confidence is chosen on
-    /// rows that were not trained on (classes only)
+    /// Withhold predictions that are not confident enough for this error rate (classes only); the threshold is chosen on
+    /// rows that were not used in training
     #[arg(long, value_name = "RATE", value_parser = share)]
     pub max_error: Option<f64>,
 
-    /// Conformal sets of classes, or intervals, that hold the truth with this probability, by rows that were not
-    /// trained on
+    /// Add conformal sets of classes, or intervals, that contain the true value with this probability; they are computed
+    /// from rows that were not used in training
     #[arg(long, value_name = "P", value_parser = share)]
     pub conformal: Option<f64>,
 }
@@ -197,8 +196,8 @@ pub fn facts(weights: usize, prior: &PriorPrecision, likelihood: Likelihood) -> 
 /// How members are weighed.
 #[derive(Debug, Args)]
 pub struct MemberArguments {
-    /// How much each member counts where the posterior has several: all the same, or in proportion to its marginal
-    /// likelihood
+    /// How much each member counts, if the posterior has several: equal, or evidence (in proportion to its marginal
+    /// likelihood)
     #[arg(long, value_name = "WAY", default_value = "equal", value_parser = named::<Weighting>(["equal", "evidence"]))]
     pub member_weights: Weighting,
 }

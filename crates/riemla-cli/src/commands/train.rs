@@ -31,16 +31,17 @@ Examples:
   riemla train --data parts.csv --target length,width --weights copies --out model/
   riemla train --data images.idx.gz --labels labels.idx.gz --network cnn.toml --out model/
 
-About 30 priors are tried per network, from strong to weak; how many, and the gradients and seconds they took, is \
-printed. With many rows and a large network, weights and prior are found in turn instead (--search). Ctrl-C ends training and keeps the best weights so far. Next: riemla fit model/ --data train.csv";
+About 30 priors are tried per network, from strong to weak; the command prints how many it tried, and the gradients \
+and seconds they took. With many rows and a large network, weights and prior are improved in turn instead (--search). \
+Ctrl-C ends training and keeps the best weights so far. Next: riemla fit model/ --data train.csv";
 
-/// Train a network on a table: for those who have no model yet
+/// Train a network on a table, if you have no model yet
 ///
-/// Standardises numbers, makes one input per category of text columns (at most 100; the rarest share
-/// one), holds out a part of the rows, and searches for the prior precision (and in regression the noise) of the
-/// largest marginal likelihood, with the weights at a minimum of the loss under each. What the table was
-/// encoded with is kept in the model, so that later files are treated alike. A constant and a linear model are
-/// scored on the same rows, for comparison.
+/// Standardises numbers, makes one input per category of text columns (at most 100; the rarest categories share one), and
+/// holds out a part of the rows. Then it searches for the prior precision (and in regression the noise) with the largest
+/// marginal likelihood, with the weights at a minimum of the loss under each prior. The encoding of the table is stored in
+/// the model, so that later files are treated in the same way. A constant and a linear model are scored on the same rows,
+/// for comparison.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Train {
@@ -51,23 +52,24 @@ pub struct Train {
     #[arg(long, short, value_name = "DIR")]
     pub out: PathBuf,
 
-    /// What the target is [default: classification for text and few whole numbers]
+    /// What the target is [default: classification for text and few different whole numbers, otherwise regression]
     #[arg(long, value_name = "TASK", conflicts_with = "likelihood", value_parser = named::<Task>(["classification", "regression"]))]
     pub task: Option<Task>,
 
-    /// What the outputs mean, more precisely than --task [default: categorical or gaussian; of several target columns
-    /// gaussian-per-output, or multi-label if each has two values]
+    /// What the outputs mean, more precisely than --task [default: categorical or gaussian; with several target columns
+    /// multi-label if each has two values, otherwise gaussian-per-output]
     #[arg(long, value_name = "NAME", value_parser = likelihood())]
     pub likelihood: Option<LikelihoodName>,
 
-    /// Column that says how often each row counts in training: 2 is two equal rows
+    /// Column that says how often each row counts in training: a row with 2 counts as two equal rows
     #[arg(long, value_name = "COLUMN", conflicts_with = "labels")]
     pub weights: Option<String>,
 
     #[command(flatten)]
     pub columns: ColumnArguments,
 
-    /// Sizes of the hidden layers: "none" for a linear model, or "auto" for the best of none, 16, 50 and 50,50
+    /// Sizes of the hidden layers: "none" for a linear model, or "auto" for the best of none, 16, 50 and 50,50 (by
+    /// marginal likelihood)
     #[arg(long, value_name = "SIZES", default_value = "auto", value_parser = hidden)]
     pub hidden: Hidden,
 
@@ -75,12 +77,12 @@ pub struct Train {
     #[arg(long, value_name = "NAME", default_value = "tanh", value_parser = named::<Activation>(ACTIVATIONS))]
     pub activation: Activation,
 
-    /// A file that describes the whole network instead (TOML or JSON, as for `riemla import`)
+    /// File that describes the whole network (TOML or JSON, as for `riemla import`)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["hidden", "activation"])]
     pub network: Option<PathBuf>,
 
-    /// Prior precision (weight decay): auto (largest marginal likelihood), per-layer (the same, one per layer), or a
-    /// number
+    /// Prior precision (weight decay): auto (the largest marginal likelihood), per-layer (the same, with one precision per
+    /// layer), or a number
     #[arg(long, value_name = "VALUE", default_value = "auto", value_parser = prior_of_training)]
     pub prior_precision: PriorChoice,
 
@@ -88,7 +90,7 @@ pub struct Train {
     #[arg(long, value_name = "WAY", default_value = "auto", value_parser = named::<SearchWay>(SEARCHES.map(|(name, help)| PossibleValue::new(name).help(help))))]
     pub search: SearchWay,
 
-    /// Weights of the classes in the loss: "balanced" (each class counts the same), or by name, such as fraud=10
+    /// Weights of the classes in the loss: "balanced" (each class counts the same), or CLASS=WEIGHT, such as fraud=10
     #[arg(long, value_name = "WEIGHTS", value_parser = class_weight)]
     pub class_weight: Option<ClassWeight>,
 
@@ -96,16 +98,16 @@ pub struct Train {
     #[arg(long, value_name = "SHARE", default_value_t = 0.15, value_parser = share)]
     pub validation: f64,
 
-    /// Take features as they are
+    /// Do not standardise the features
     #[arg(long)]
     pub no_standardize: bool,
 
-    /// Most iterations of the last stage
+    /// Maximum number of iterations of the last training stage
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = whole::<usize>(0, u64::MAX))]
     pub iterations: usize,
 
-    /// Networks to train on the same rows, each from weights of its own (member k has the seed plus k − 1); fit,
-    /// sample, evaluate and predict take them as one
+    /// Number of networks to train on the same rows, each from its own initial weights (member k has the seed plus k − 1);
+    /// fit, sample, evaluate and predict treat them as one
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<usize>(1, 1000))]
     pub members: usize,
 
@@ -127,9 +129,12 @@ pub struct Train {
 pub struct Hidden(pub Option<Vec<usize>>);
 
 const SEARCHES: [(&str, &str); 3] = [
-    ("auto", "the ladder, or in turn where its gradients are too much work"),
+    ("auto", "ladder, or in-turn where the ladder would take too long"),
     ("ladder", "about 30 priors, each with the weights at a minimum of the loss"),
-    ("in-turn", "from one start: weights, then the best prior for them, until it settles"),
+    (
+        "in-turn",
+        "from one start: the weights, then the best prior for them, repeated until the prior settles",
+    ),
 ];
 
 const ACTIVATIONS: [&str; 6] = ["tanh", "sigmoid", "softplus", "gelu", "silu", "relu"];

@@ -193,7 +193,7 @@ impl Folds<'_> {
             log_losses: [draws?, trained?, mixed?],
         };
         self.session.watch.note(&format!(
-            "trained weights count {:.2} beside the draws, by {} rows left out in turn or held out",
+            "share of the trained weights in predictions: {:.2}, chosen with {} rows left out in turn or held out",
             found.share, found.rows
         ));
         Ok(found)

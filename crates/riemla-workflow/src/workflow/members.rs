@@ -163,8 +163,8 @@ impl Posteriors {
 
 fn no_share(plain: &str) -> String {
     format!(
-        "the trained weights have no share in the predictions of {plain} (`riemla sample` looks for one in tables of up to \
-         {MOST_ROWS} rows): predict with --method {plain}"
+        "the trained weights have no share in predictions with the draws of {plain}: `riemla sample` looks for one on tables of \
+         classes or numbers with at most {MOST_ROWS} training rows; predict with --method {plain}"
     )
 }
 

@@ -86,8 +86,8 @@ pub(super) fn share_note(methods: &[MethodResult]) -> Option<String> {
     let one = |method: &MethodResult| {
         let TrainedShare { share, rows, log_losses: [draws, trained, mixed], .. } = method.trained_share?;
         Some(format!(
-            "{}: the trained weights count {share:.2} beside the draws, by {rows} rows left out in turn or held out (log loss of \
-             draws {draws:.3}, of the trained weights {trained:.3}, of both {mixed:.3})",
+            "{}: the trained weights count {share:.2} in the average with the draws, chosen with {rows} rows left out in turn or \
+             held out (log loss of the draws {draws:.3}, of the trained weights {trained:.3}, of both {mixed:.3})",
             method.name
         ))
     };
