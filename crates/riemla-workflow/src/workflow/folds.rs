@@ -8,7 +8,7 @@ use riemla::Control;
 use riemla::curvature::{LaplaceConfig, PriorChoice, Structure, Subset};
 use riemla::data::{Dataset, Targets, split};
 use riemla::nn::Network;
-use riemla::objective::{NetworkLoss, Prior, TargetKind};
+use riemla::objective::{NetworkLoss, TargetKind};
 use riemla::posterior::{Method, PosteriorConfig, Strength};
 use riemla::predict::{Unseen, log_loss_at, trained_share};
 use riemla::train::Recipe;
@@ -242,7 +242,7 @@ fn parts(targets: &Targets, folds: usize, seed: u64) -> riemla::Result<Vec<Vec<u
 mod tests {
     use riemla::data::toy::sine_with_gap;
     use riemla::nn::{Activation, NetworkSpec};
-    use riemla::objective::{Likelihood, Objective as _, PriorPrecision};
+    use riemla::objective::{Likelihood, Objective as _, Prior, PriorPrecision};
     use riemla::predict::Prediction;
 
     use super::*;
