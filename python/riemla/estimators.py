@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -20,6 +20,7 @@ require("sklearn", "sklearn", "RiemlaClassifier and RiemlaRegressor")
 
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # noqa: E402
 from sklearn.utils import check_random_state  # noqa: E402
+from sklearn.utils.class_weight import compute_sample_weight  # noqa: E402
 from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data  # noqa: E402
 
@@ -158,6 +159,8 @@ class RiemlaClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         Which weights are uncertain.
     prior_precision : float, optional
         Chosen by the marginal likelihood if left out.
+    class_weight : dict or "balanced", optional
+        How much a row of each class counts; "balanced" gives every class the same weight in all. Multiplies ``sample_weight``.
     max_iter : int
         Iterations of the last stage of training, at most.
     n_jobs : int, optional
@@ -192,10 +195,44 @@ class RiemlaClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     ['aleatoric', 'epistemic', 'total']
     """
 
+    def __init__(
+        self,
+        hidden_layer_sizes: Sequence[int] = (50,),
+        activation: str = "tanh",
+        *,
+        method: str = "riem-la",
+        n_draws: int = 100,
+        hessian_structure: str = "auto",
+        subset_of_weights: str = "all",
+        prior_precision: float | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        max_iter: int = 2000,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            hidden_layer_sizes,
+            activation,
+            method=method,
+            n_draws=n_draws,
+            hessian_structure=hessian_structure,
+            subset_of_weights=subset_of_weights,
+            prior_precision=prior_precision,
+            max_iter=max_iter,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RiemlaClassifier:
         """Train on X of shape (N, D) and labels y of any kind; a row of weight 2 is two equal rows."""
         x, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
+        if self.class_weight is not None:
+            of_rows = _check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True)
+            sample_weight = of_rows * compute_sample_weight(self.class_weight, y)
         x, y, sample_weight = _counted(x, y, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:

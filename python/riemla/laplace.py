@@ -339,8 +339,9 @@ class Laplace:
         metric : {"auto", "preconditioned", "loss", "fisher"}, optional
             Of the loss relative to the Gaussian, the paper's, or the Fisher metric (small networks); "auto" (the default)
             is the Fisher metric for models without hidden layers and for last layers, else the first.
-        strength : {"auto", "virial", "loss-rise"} or float, optional
-            Of the metric: a rule that finds it, or a number (smaller lets draws go further).
+        strength : {"auto", "virial", "loss-rise", "held-out"} or float, optional
+            Of the metric: a rule that finds it, or a number (smaller lets draws go further). "held-out" needs held-out
+            rows, which posteriors have that the command made (:func:`riemla.load`).
         tolerance, max_steps : optional
             Of the integrator of geodesics.
         batch_size : int or "auto", optional

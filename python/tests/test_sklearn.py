@@ -107,6 +107,27 @@ def test_weights_of_rows():
         riemla.RiemlaRegressor(**SMALL).fit(x, y, sample_weight=np.zeros(40))
 
 
+def test_weights_of_classes(iris):
+    x, y = iris
+    rows = np.r_[0:50, 50:70, 100:150]
+    x, y = x[rows], y[rows]
+    counts = np.bincount(y)
+    balanced = riemla.RiemlaClassifier(**SMALL, class_weight="balanced").fit(x, y)
+    by_hand = riemla.RiemlaClassifier(**SMALL).fit(x, y, sample_weight=(len(y) / (3 * counts))[y])
+    named = riemla.RiemlaClassifier(**SMALL, class_weight={k: len(y) / (3 * n) for k, n in enumerate(counts)}).fit(x, y)
+    p = by_hand.predict_proba(x)
+    assert np.array_equal(balanced.predict_proba(x), p) and np.array_equal(named.predict_proba(x), p)
+    plain = riemla.RiemlaClassifier(**SMALL).fit(x, y).predict_proba(x)
+    assert p[:, 1].mean() > plain[:, 1].mean() + 0.01, "a rare class that counts more is expected more often"
+    # Both weights count.
+    weights = np.linspace(0.5, 1.5, len(y))
+    both = riemla.RiemlaClassifier(**SMALL, class_weight={1: 2.0}).fit(x, y, sample_weight=weights)
+    product = riemla.RiemlaClassifier(**SMALL).fit(x, y, sample_weight=np.where(y == 1, 2.0, 1.0) * weights)
+    assert np.array_equal(both.predict_proba(x), product.predict_proba(x))
+    with pytest.raises(ValueError, match="class_weight"):
+        riemla.RiemlaClassifier(**SMALL, class_weight="even").fit(x, y)
+
+
 def test_a_row_of_weight_two_is_two_rows(iris):
     x, y = iris
     network = riemla.Network.mlp([4, 3, 3])

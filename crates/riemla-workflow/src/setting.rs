@@ -135,6 +135,11 @@ impl Setting {
         self.kind <= Self::CALIBRATED.kind && self.polish.is_none()
     }
 
+    /// Whether draws are polished.
+    pub fn polishes(self) -> bool {
+        self.polish.is_some()
+    }
+
     /// The strength, if it is a number that the name gives.
     pub fn given_strength(self) -> Option<f64> {
         KINDS[self.kind].0.ends_with("a=").then(|| self.number())

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use riemla::geometry::Counters;
-use riemla::posterior::{BatchLength, Posterior, SearchStatus, Trial};
+use riemla::posterior::{BatchLength, PolishLength, Posterior, SearchStatus, Trial};
 use serde::{Deserialize, Serialize};
 
 use crate::of_run::{self, Place};
@@ -125,18 +125,18 @@ fn search(
     let known = before.trials.clone();
     let (begun, spent) = (Instant::now(), before.seconds);
     let seconds = || spent + begun.elapsed().as_secs_f64();
+    let ahead = Ahead::of(posterior)?;
     let state = Mutex::new((before, None));
     let progress = |trial: &Trial| {
         let (unfinished, failure) = &mut *state.lock().unwrap_or_else(PoisonError::into_inner);
         if unfinished.trials.len() == known.len() {
-            let pilot = begun.elapsed().as_secs_f64() / trial.heights.len().max(trial.finished).max(1) as f64;
-            session.watch.estimate(&estimate(pilot, draws));
+            session.watch.estimate(&Pilot::of(trial, begun.elapsed().as_secs_f64()).estimate(&ahead, draws));
         }
         unfinished.seconds = seconds();
         unfinished.trials.push(trial.clone());
         *failure = place.and_then(|(file, run)| of_run::write(file, run, unfinished).err());
     };
-    session.watch.estimate(&first_estimate(posterior));
+    session.watch.estimate(&first_estimate(posterior, &ahead));
     let calibration = posterior.calibration(seed, &known, session.control().observing(&progress))?;
     if let (_, Some(failure)) = state.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(failure.into());
@@ -159,24 +159,66 @@ fn search(
     }))
 }
 
-/// Gradients and pilots that a search usually takes. A guess for the first line of progress; the first trial corrects it.
-const USUAL_GRADIENTS: f64 = 350.0;
-const USUAL_PILOTS: f64 = 10.0;
+/// Gradients of a pilot, usually. A guess for the first line of progress; the first trial corrects it.
+const USUAL_GRADIENTS: f64 = 70.0;
+/// Gradients of the chains that polish draws, where their length is found later.
+const USUAL_POLISH: usize = 100;
+
+/// What the work after the first pilot is, in pilots.
+struct Ahead {
+    /// Pilots of the search.
+    pilots: f64,
+    /// The rows of a draw, as a part of those of a pilot: pilots of draws that are shortened are on all rows.
+    rows: f64,
+    /// Gradients of the chain after a draw.
+    polish: usize,
+}
+
+impl Ahead {
+    fn of(posterior: &Posterior) -> Result<Self> {
+        let shortened = posterior.config().batch.is_some_and(|plan| plan.length == BatchLength::Auto);
+        let rows = match (posterior.batch_rows()?, posterior.model().rows()) {
+            (Some(batch), Some(all)) if shortened => batch as f64 / all as f64,
+            _ => 1.0,
+        };
+        let polish = match posterior.config().polish.map(|polish| polish.length) {
+            None => 0,
+            Some(PolishLength::Gradients(gradients)) => gradients,
+            Some(PolishLength::Auto) => USUAL_POLISH,
+        };
+        Ok(Self { pilots: posterior.usual_pilots() as f64, rows, polish })
+    }
+}
 
 /// How long a search will take, in words, by one gradient.
-fn first_estimate(posterior: &Posterior) -> String {
+fn first_estimate(posterior: &Posterior, ahead: &Ahead) -> String {
     let mut gradient = vec![0.0; posterior.gaussian().theta().len()];
     let begun = Instant::now();
     posterior.model().value_and_gradient(posterior.gaussian().theta(), &mut gradient);
-    let search = in_words(begun.elapsed().as_secs_f64() * USUAL_GRADIENTS);
-    format!("the search of the strength usually costs as much as 5 draws: about {search}")
+    let search = in_words(begun.elapsed().as_secs_f64() * USUAL_GRADIENTS * ahead.pilots);
+    format!("the search of the strength usually takes {} geodesics: about {search}", ahead.pilots)
 }
 
-/// How long a search and the draws after it will take, in words, by the seconds of a pilot.
-fn estimate(pilot: f64, draws: u64) -> String {
-    let search = in_words(pilot * USUAL_PILOTS);
-    let draws = format!("then about {} for {draws} draws", in_words(pilot * draws as f64));
-    format!("estimated time: about {search} for the search of the strength, {draws}")
+/// What a pilot of the first trial took.
+struct Pilot {
+    seconds: f64,
+    gradients: f64,
+}
+
+impl Pilot {
+    fn of(trial: &Trial, seconds: f64) -> Self {
+        let pilots = trial.heights.len().max(trial.finished).max(1) as f64;
+        Self { seconds: seconds / pilots, gradients: trial.counters.gradients as f64 / pilots }
+    }
+
+    /// How long a search and the draws after it will take, in words.
+    fn estimate(&self, ahead: &Ahead, draws: u64) -> String {
+        let search = in_words(self.seconds * ahead.pilots);
+        let polished = 1.0 + ahead.polish as f64 / self.gradients.max(1.0);
+        let draw = self.seconds * ahead.rows * polished;
+        let draws = format!("then about {} for {draws} draws", in_words(draw * draws as f64));
+        format!("estimated time: about {search} for the search of the strength, {draws}")
+    }
 }
 
 fn in_words(seconds: f64) -> String {
@@ -204,11 +246,16 @@ mod tests {
 
     #[test]
     fn the_first_trial_tells_how_long_all_will_take() {
-        let text = estimate(0.9, 100);
-        assert_eq!(
-            text,
-            "estimated time: about 9 seconds for the search of the strength, then about 2 minutes for 100 draws"
-        );
+        let pilot = Pilot { seconds: 0.9, gradients: 50.0 };
+        let says = |pilots, rows, polish| pilot.estimate(&Ahead { pilots, rows, polish }, 100);
+        let text = |search, draws| {
+            format!(
+                "estimated time: about {search} for the search of the strength, then about {draws} for 100 draws"
+            )
+        };
+        assert_eq!(says(10.0, 1.0, 0), text("9 seconds", "2 minutes"));
+        assert_eq!(says(5.0, 1.0, 100), text("4 seconds", "4 minutes"), "chains of twice the gradients");
+        assert_eq!(says(10.0, 0.1, 0), text("9 seconds", "9 seconds"), "batches of a tenth of the rows");
         assert_eq!([0.2, 89.0, 600.0].map(in_words), ["a second", "89 seconds", "10 minutes"]);
     }
 }

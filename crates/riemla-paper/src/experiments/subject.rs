@@ -74,8 +74,13 @@ impl<'a> Subject<'a> {
         let settings = settings.filter(|setting| validation || !setting.needs_validation());
         let methods = || experiment.methods.iter().map(|entry| entry.method);
         let plain = methods().filter(|method| !method.is_riemannian()).map(|method| (Setting::ANY, method));
-        let curved = move |setting| {
-            methods().filter(|method| method.is_riemannian()).map(move |method| (setting, method))
+        let curved = move |setting: Setting| {
+            // Draws on batches cannot be polished.
+            let fits = move |method: &MethodName| !(setting.polishes() && method.batched());
+            methods()
+                .filter(|method| method.is_riemannian())
+                .filter(fits)
+                .map(move |method| (setting, method))
         };
         plain.chain(settings.flat_map(curved)).collect()
     }

@@ -82,6 +82,16 @@ const PLANS: [(usize, Plan); 4] = [
     (usize::MAX, Plan { few: 1, all: usize::MAX, added_up_to: 5, most: 5 }),
 ];
 
+/// Pilots that a search takes on average (docs/decisions/0028-strength-search.md), where its plan does not end it earlier.
+const USUAL_PILOTS: usize = 7;
+
+impl Posterior {
+    /// Geodesics that the search for the strength usually takes: for estimates of its time.
+    pub fn usual_pilots(&self) -> usize {
+        plan_for(self.gaussian().subset().len()).most.min(USUAL_PILOTS)
+    }
+}
+
 /// Applies the posterior's rule under `seed`, with the trials that are known.
 pub(super) fn calibrate(
     posterior: &Posterior,
@@ -145,8 +155,12 @@ fn with_length(
 /// How many pilots.
 fn plan(posterior: &Posterior, pilots: &Pilots<'_>) -> Plan {
     let (all, weights) = (pilots.len(), posterior.gaussian().subset().len());
-    let plan = PLANS.iter().find(|(limit, _)| weights < *limit).unwrap_or(&PLANS[PLANS.len() - 1]).1;
+    let plan = plan_for(weights);
     Plan { few: plan.few.min(all), all, ..plan }
+}
+
+fn plan_for(weights: usize) -> Plan {
+    PLANS.iter().find(|(limit, _)| weights < *limit).unwrap_or(&PLANS[PLANS.len() - 1]).1
 }
 
 /// The strengths tried so far.
@@ -232,5 +246,26 @@ impl Search<'_> {
         let score = self.posterior.validation.as_ref().filter(|_| !thetas.is_empty());
         let value = score.map_or(Ok(f64::INFINITY), |score| score(&thetas))?;
         Ok(Estimate { value, error: 0.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn larger_models_take_no_more_pilots_and_large_networks_five_at_most() {
+        let sizes = [1, 199, 200, 999, 1000, 9_999, 10_000, 1_000_000];
+        let plans = sizes.map(plan_for);
+        assert!(
+            plans.is_sorted_by(|a, b| a.few >= b.few && a.added_up_to >= b.added_up_to && a.most >= b.most)
+        );
+        assert_eq!(
+            [plan_for(199), plan_for(200)].map(|plan| plan.added_up_to),
+            [30, 6],
+            "the limits are from below"
+        );
+        assert_eq!([plan_for(999), plan_for(1000)].map(|plan| plan.few), [3, 2]);
+        assert_eq!([plan_for(9_999), plan_for(10_000)].map(|plan| plan.most), [usize::MAX, 5]);
     }
 }

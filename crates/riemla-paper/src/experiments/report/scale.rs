@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::super::results::digits;
-use super::super::{Experiment, MethodName, RunRecord};
+use super::super::subject::Subject;
+use super::super::{Experiment, MethodName, RunRecord, Setting};
 use super::{records_of, study};
 use riemla_workflow::report::{Section, Table, decimals};
 use riemla_workflow::workflow::draws::AT_TEMPERATURE;
@@ -51,8 +52,17 @@ fn in_order<'a>(experiment: &Experiment, records: &'a [RunRecord]) -> Vec<&'a Ru
     let place = |record: &RunRecord| experiment.problems.iter().position(|p| p.name == record.key.problem);
     let mut own: Vec<&RunRecord> =
         records_of(experiment, records).filter(|record| record.not_run.is_none()).collect();
-    own.sort_by_key(|record| (place(record), record.key.seed, record.key.method));
+    own.sort_by_key(|record| (place(record), record.key.seed, record.key.method, record.key.setting));
     own
+}
+
+/// Its method; polished draws say so.
+fn label(method: MethodName, setting: Setting) -> String {
+    format!("{method}{}", if setting.polishes() { " polished" } else { "" })
+}
+
+fn label_of(record: &RunRecord) -> String {
+    label(record.key.method, record.key.setting)
 }
 
 fn score(record: &RunRecord, test_set: &str, name: &str) -> Option<f64> {
@@ -75,7 +85,7 @@ pub fn section(experiment: &Experiment, records: &[RunRecord]) -> Section {
     let mut section = study(experiment, INTRO);
     let mut table = Table::new("network, rows, approximation, method", COLUMNS.map(|(name, ..)| name));
     for record in &records {
-        let name = format!("{}, {}", record.key.problem, record.key.method);
+        let name = format!("{}, {}", record.key.problem, label_of(record));
         table.row(name, COLUMNS.map(|(_, places, number)| decimals(number(record), places)));
     }
     section.table(table).text(leads(&records)).text(missing);
@@ -98,13 +108,14 @@ fn leads(records: &[&RunRecord]) -> String {
         {
             let _ = write!(
                 text,
-                "{}{}: riem-la {:+.3} against map, {:+.3} against map-temperature",
+                "{}{}: {} {:+.3} against map, {:+.3} against map-temperature",
                 if text.is_empty() {
-                    "Differences of NLL, riem-la at its temperature, below 0 where it is better. "
+                    "Differences of NLL, draws at their temperature, below 0 where they are better. "
                 } else {
                     "; "
                 },
                 record.key.problem,
+                label_of(record),
                 own - map,
                 own - temperature
             );
@@ -116,19 +127,22 @@ fn leads(records: &[&RunRecord]) -> String {
 /// What of the experiment's file was not run, with the time it would have taken where that is known.
 fn missing(experiment: &Experiment, records: &[RunRecord]) -> String {
     let mut missing = Vec::new();
-    for problem in &experiment.problems {
-        let left = experiment.methods.iter().filter_map(|entry| {
-            let same = |r: &&RunRecord| r.key.problem == problem.name && r.key.method == entry.method;
+    for subject in Subject::all(experiment) {
+        let pairs = subject.pairs(experiment, &[]);
+        let left = pairs.iter().filter_map(|(setting, method)| {
+            let same = |r: &&RunRecord| {
+                (r.key.problem.as_str(), r.key.setting, r.key.method) == (subject.name(), *setting, *method)
+            };
             match records_of(experiment, records).find(same) {
-                Some(record) => Some(format!("{}: {}", entry.method, record.not_run?)),
-                None => Some(entry.method.to_string()),
+                Some(record) => Some(format!("{}: {}", label(*method, *setting), record.not_run.as_ref()?)),
+                None => Some(label(*method, *setting)),
             }
         });
         let left: Vec<String> = left.collect();
-        if left.len() == experiment.methods.len() && !left.iter().any(|method| method.contains(':')) {
-            missing.push(problem.name.clone());
+        if left.len() == pairs.len() && !left.iter().any(|method| method.contains(':')) {
+            missing.push(subject.name().to_string());
         } else if !left.is_empty() {
-            missing.push(format!("{} ({})", problem.name, left.join(", ")));
+            missing.push(format!("{} ({})", subject.name(), left.join(", ")));
         }
     }
     if missing.is_empty() { String::new() } else { format!("Not run: {}.", missing.join("; ")) }
@@ -141,7 +155,7 @@ pub fn csv(experiment: &Experiment, records: &[RunRecord]) -> String {
     for record in in_order(experiment, records) {
         let name = &record.key.problem;
         let (problem, approximation) = name.rsplit_once(' ').unwrap_or((name, ""));
-        let _ = write!(csv, "{problem},{approximation},{},{}", record.key.seed, record.key.method.name());
+        let _ = write!(csv, "{problem},{approximation},{},{}", record.key.seed, label_of(record));
         COLUMNS.iter().for_each(|(_, _, number)| csv += &format!(",{}", digits(number(record))));
         csv += "\n";
     }

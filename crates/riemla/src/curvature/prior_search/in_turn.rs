@@ -22,19 +22,20 @@ impl Searcher<'_> {
         let mut at = vec![FIRST; self.dim()];
         let mut theta = self.fresh(0);
         let mut start = TrialStart::Fresh;
-        for _ in 0..MOST {
+        for round in 0..MOST {
             let Some(found) = self.turn(&at, theta, start)? else { return Ok(()) };
             self.tell(&found, start);
             let moved = found.at.iter().zip(&at).map(|(new, old)| (new - old).abs()).fold(0.0, f64::max);
-            // A network can shrink one layer and grow the next, round after round, while the evidence falls.
+            // A network can shrink one layer and grow the next, round after round, while the evidence falls. The first round can be
+            // at a saddle, whose evidence is too high.
             let worse = self.best.first().is_some_and(|last| found.evidence < last.evidence);
-            if at.len() > 1 && worse {
+            if at.len() > 1 && round > 1 && worse {
                 let kept = self.best[0].likelihood;
                 self.noise_is(kept);
                 return Ok(());
             }
             (at, theta, start) = (found.at.clone(), found.theta.clone(), TrialStart::Refined);
-            // Early rounds can be at saddles, whose evidence is too high: the last round counts, not the best.
+            // Saddles again: the last round counts, not the best.
             self.best = vec![found];
             if moved < SETTLED || self.control.is_stopped() {
                 return Ok(());
