@@ -126,6 +126,52 @@ fn from_a_table_to_intervals_of_numbers() {
 }
 
 #[test]
+fn of_few_rows_and_many_weights_all_eigenpairs_are_kept_unless_the_matrix_is_asked_for() {
+    let scratch = common::scratch();
+    // Labels, and numbers with little noise.
+    for (table, train) in [("labels", "--target kind"), ("numbers", "--target price --task regression")] {
+        if table == "labels" {
+            scratch.separable()
+        } else {
+            scratch.sine()
+        }
+        scratch.ok(&format!("train --data train.csv {train} --hidden 200 --out {table}"));
+        let fit = |structure: &str| {
+            json(&scratch.ok(&format!(
+                "fit {table} --data train.csv --out {table}-posterior{structure} {structure} --json"
+            )))
+        };
+        let (few, full) = (fit(""), fit("--structure=full"));
+        let rank = few["laplace"]["structure"]["low-rank"]["rank"].as_u64();
+        // One of six probabilities says nothing new.
+        let outputs = if table == "labels" { 5 } else { 1 };
+        assert_eq!(rank, few["rows"].as_u64().map(|rows| outputs * rows));
+        assert_eq!(full["laplace"]["structure"], "full");
+        let evidence = |fit: &Value| fit["log_marginal_likelihood"].as_f64().expect("a number");
+        assert!(
+            (evidence(&few) - evidence(&full)).abs() < 1e-4,
+            "{table}: {} {}",
+            evidence(&few),
+            evidence(&full)
+        );
+        let predicted = |posterior: &str, method: &str| -> Vec<f64> {
+            let (_, rows) = columns(&scratch.ok(&format!("predict {posterior} --data test.csv -m {method}")));
+            rows.iter().flatten().filter_map(|entry| entry.parse().ok()).collect()
+        };
+        // In closed form the predictions of a Gaussian do not depend on how it is kept.
+        if table == "labels" {
+            let [a, b] = ["", "--structure=full"]
+                .map(|form| predicted(&format!("{table}-posterior{form}"), "lin-la-probit"));
+            assert!(a.len() > 40 && a.len() == b.len());
+            assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-4), "{a:?} {b:?}");
+        }
+        let sampled = json(&scratch.ok(&format!("sample {table}-posterior -n 4 --folds 0 --json")));
+        assert_eq!(sampled["draws"], 4);
+        assert!(!predicted(&format!("{table}-posterior"), "riem-la").is_empty());
+    }
+}
+
+#[test]
 fn every_structure_and_subset_can_be_saved_sampled_and_used() {
     let scratch = common::scratch();
     scratch.moons();

@@ -48,6 +48,10 @@ pub struct Fitted {
 pub fn fit(mut model: Model, config: &FitConfig, session: Session<'_>) -> Result<Fitted> {
     let network = Arc::new(Network::new(&model.network)?);
     let laplace = &config.laplace;
+    // Rows decide only where few of them make another structure the cheaper one; else nothing is read in vain.
+    if !config.may_be_low_rank {
+        check_fit(&network, laplace.structure, &laplace.subset, config.memory)?;
+    }
     session.watch.begin("reading the data", 0);
     let mut notes = Vec::new();
     let data = data_for_fit(&model, config, &mut notes)?;
