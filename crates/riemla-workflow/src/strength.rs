@@ -168,7 +168,7 @@ const USUAL_POLISH: usize = 100;
 struct Ahead {
     /// Pilots of the search.
     pilots: f64,
-    /// The rows of a draw, as a part of those of a pilot: pilots of draws that are shortened are on all rows.
+    /// The rows of a draw, as a part of those of a pilot, which can be on all rows where draws are on batches.
     rows: f64,
     /// Gradients of the chain after a draw.
     polish: usize,
@@ -176,9 +176,8 @@ struct Ahead {
 
 impl Ahead {
     fn of(posterior: &Posterior) -> Result<Self> {
-        let shortened = posterior.config().batch.is_some_and(|plan| plan.length == BatchLength::Auto);
         let rows = match (posterior.batch_rows()?, posterior.model().rows()) {
-            (Some(batch), Some(all)) if shortened => batch as f64 / all as f64,
+            (Some(batch), Some(all)) if posterior.searches_on_all_rows()? => batch as f64 / all as f64,
             _ => 1.0,
         };
         let polish = match posterior.config().polish.map(|polish| polish.length) {

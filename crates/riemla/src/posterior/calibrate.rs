@@ -90,6 +90,12 @@ impl Posterior {
     pub fn usual_pilots(&self) -> usize {
         plan_for(self.gaussian().subset().len()).most.min(USUAL_PILOTS)
     }
+
+    /// Whether pilots are on all rows where draws are on batches: where the length makes up for what batches do, the strength is
+    /// that of the posterior itself. With the linearised network that did harm: docs/decisions/0027-batches.md.
+    pub fn searches_on_all_rows(&self) -> Result<bool> {
+        Ok(self.finds_length()? && !self.config().method.is_linearized())
+    }
 }
 
 /// Applies the posterior's rule under `seed`, with the trials that are known.
@@ -100,12 +106,12 @@ pub(super) fn calibrate(
     control: Control<'_, Trial>,
 ) -> Result<Calibration> {
     let rule = posterior.config().strength;
-    // Where the length makes up for what batches do, the strength is that of the posterior itself: decision 27.
     let shortened = posterior.finds_length()?;
-    let pilots = Pilots::new(posterior, seed, shortened)?;
+    let on_all_rows = posterior.searches_on_all_rows()?;
+    let pilots = Pilots::new(posterior, seed, on_all_rows)?;
     let natural = pilots.natural_strength();
     let plan = plan(posterior, &pilots);
-    let mut search = Search { pilots, posterior, shortened, known, control, trials: Vec::new() };
+    let mut search = Search { pilots, posterior, on_all_rows, known, control, trials: Vec::new() };
     let Root { strength, slopes, status } = match rule {
         Strength::Fixed(strength) => {
             Root { strength: strength / natural, slopes: None, status: SearchStatus::Converged }
@@ -168,7 +174,7 @@ struct Search<'a> {
     pilots: Pilots<'a>,
     posterior: &'a Posterior,
     /// Whether draws are on batches and the pilots of the search are not.
-    shortened: bool,
+    on_all_rows: bool,
     known: &'a [Trial],
     control: Control<'a, Trial>,
     trials: Vec<Trial>,
@@ -180,7 +186,7 @@ impl Search<'_> {
         let mut counters = Counters::default();
         self.trials.iter().for_each(|trial| counters += trial.counters);
         let heights = self.trials.iter().flat_map(|trial| &trial.heights).flatten().count();
-        let on_all_rows = if self.shortened { counters.gradients } else { heights };
+        let on_all_rows = if self.on_all_rows { counters.gradients } else { heights };
         let (status, trials) = (SearchStatus::Converged, self.trials);
         Calibration { rule, strength, slopes, status, length: 1.0, trials, counters, on_all_rows }
     }
