@@ -65,7 +65,7 @@ pub struct Reproduce {
 
     /// How geodesics are computed; may be given several times. Experiments with their own settings
     /// (strength, truth) ignore it [default: all three with --quick, otherwise paper and calibrated]
-    #[arg(long, value_name = "PRESET", value_parser = one_of(PRESETS).try_map(|name| name.parse::<Setting>()))]
+    #[arg(long, value_name = "PRESET", value_parser = one_of(Setting::PRESET_HELP).try_map(|name| name.parse::<Setting>()))]
     pub preset: Vec<Setting>,
 
     /// Number of seeds [default: as in the experiment's file]
@@ -101,16 +101,6 @@ pub struct Reproduce {
     #[arg(long, value_name = "K/N", value_parser = shard)]
     pub shard: Option<ShardArgument>,
 }
-
-/// The presets by name, with what they are.
-const PRESETS: [(&str, &str); 3] = [
-    ("paper", "As the authors' code: Dormand-Prince at rtol 1e-6, atol 1e-3, strength 1"),
-    ("converged", "The same geodesics, solved accurately"),
-    (
-        "calibrated",
-        "The defaults: preconditioned metric, with the strength at which the loss rises as for exact draws",
-    ),
-];
 
 /// The priors by name.
 const PRIORS: [(&str, &str); 3] = [

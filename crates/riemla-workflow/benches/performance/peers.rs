@@ -37,25 +37,28 @@ impl Peers {
     /// One evaluation: value, value and gradient, gradient and curvature, of a network.
     pub fn evaluation_section(&self, quick: bool) -> String {
         let mut page = String::from(
-            "## One evaluation by other programs\n\nCPU time of one thread, double precision unless said otherwise, in this run. The same shapes are measured for\nriemla in \"Cost of an evaluation\".\n\n| program | network | value, ms | value and gradient, ms | gradient and vᵀHv, ms |\n|---|---|---|---|---|\n",
+            "## One evaluation by other programs\n\nCPU time of one thread, double precision unless said otherwise, in this run. The same shapes are measured for\nriemla above.\n\n| program | network | value, ms | value and gradient, ms | gradient and vᵀHv, ms |\n|---|---|---|---|---|\n",
         );
-        let networks: &[&str] = if quick { &["banana"] } else { &["banana", "cnn"] };
+        // As their programs call them, and as this page does.
+        let all = [("banana", "banana"), ("mlp784", "784-200-10"), ("cnn", "CNN of the image experiments")];
+        let networks = if quick { &all[..1] } else { &all };
         for (name, program, modules) in
             [("JAX", "evaluation_jax.py", "jax"), ("torch", "evaluation_torch.py", "torch")]
         {
             for precision in ["f64", "f32"] {
-                let arguments: Vec<&str> = [precision].iter().chain(networks).copied().collect();
+                let arguments: Vec<&str> =
+                    [precision].into_iter().chain(networks.iter().map(|(name, _)| *name)).collect();
                 let label =
                     if precision == "f64" { name.into() } else { format!("{name}, single precision") };
                 let Some(printed) = self.run(program, modules, &arguments) else {
                     let _ = writeln!(page, "| {label} | | not measured | | |");
                     continue;
                 };
-                for network in networks {
+                for (network, described) in networks {
                     let line = printed.lines().find(|line| line.contains(&format!(" {network} ")));
                     let cell = |word: &str| milliseconds(line.and_then(|line| number_after(line, word)));
                     let (value, gradient, curvature) = (cell("value"), cell("grad"), cell("gradcurv"));
-                    let _ = writeln!(page, "| {label} | {network} | {value} | {gradient} | {curvature} |");
+                    let _ = writeln!(page, "| {label} | {described} | {value} | {gradient} | {curvature} |");
                 }
             }
         }
