@@ -23,7 +23,7 @@ Examples:
   riemla evaluate posterior/ --data test.csv --json | jq '.methods[] | [.method, .scores.nll.estimate]'
 
 Compares these methods: the trained weights (map); map with a temperature fitted to held-out rows (only with at \
-least 50 such rows, and in classification 5 of them misclassified: with fewer, a temperature does harm); the \
+least 50 such rows, and in classification 5 of them misclassified: with fewer, the best temperature does harm); the \
 Laplace approximation with exact (la) and linearised (lin-la) predictions; and every set of draws.
 
 A set of draws can have a second line, for the predictions that riemla predict makes: riem-la-temperature, if the \

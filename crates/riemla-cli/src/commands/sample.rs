@@ -257,7 +257,9 @@ fn unused_folds(arguments: &Sample, sampled: &[Sampled]) -> Option<&'static str>
 fn set_name(text: &str) -> Result<String, String> {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     let valid = plain && !text.is_empty() && !text.starts_with('.') && text.len() <= 100;
-    valid.then(|| text.to_string()).ok_or_else(|| "must consist of letters, digits, -, _ and ., and not begin with .".into())
+    valid
+        .then(|| text.to_string())
+        .ok_or_else(|| "must consist of letters, digits, -, _ and ., and not begin with .".into())
 }
 
 /// Draws, prints, warns.

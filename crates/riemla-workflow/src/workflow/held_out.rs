@@ -1,8 +1,9 @@
 //! Whether held-out rows are enough to choose something by them, and the temperature fitted to them.
 //!
-//! What a temperature, or a strength, fitted to them is worth depends on how many of them the network
+//! What the best temperature, or a strength, is worth depends on how many of them the network
 //! gets wrong: if none, the best confidence is without bound, and one wrong row more or less changes it
-//! by a factor. The tests show what the two numbers below are good for.
+//! by a factor. The temperature closest to 1 that rows do not reject needs no wrong ones: if there are none, it expects as many as could
+//! have been missed by chance. The tests show what the two numbers below are good for.
 
 use riemla::data::Dataset;
 use riemla::predict::{Prediction, Temperature, TemperatureStatus, fit_temperature};
@@ -16,14 +17,19 @@ use crate::scores::{decoded_targets, losses};
 
 /// Least number of held-out rows.
 pub const LEAST_ROWS: usize = 50;
-/// Least number of them that are classified wrong.
+/// Least number of them that are classified wrong, to choose the best of something.
 pub const LEAST_WRONG: usize = 5;
 
-/// Why these rows are too few to choose by, if they are.
+/// Why so many rows are too few, if they are.
+fn too_few_rows(rows: usize) -> Option<String> {
+    (rows < LEAST_ROWS).then(|| format!("{rows} rows are held out, but at least {LEAST_ROWS} are needed"))
+}
+
+/// Why these rows are too few to choose the best of something by, if they are.
 pub(super) fn too_few(prediction: &Prediction, data: &Dataset) -> Option<String> {
     let rows = data.len();
-    if rows < LEAST_ROWS {
-        return Some(format!("{rows} rows are held out, but at least {LEAST_ROWS} are needed"));
+    if let Some(reason) = too_few_rows(rows) {
+        return Some(reason);
     }
     let each = match prediction {
         Prediction::Classes(_) => 1,
@@ -52,7 +58,8 @@ pub(super) fn held_out_rows(
     }
 }
 
-/// The temperature fitted to held-out rows; none, with a note, if they are too few to tell.
+/// The temperature fitted to held-out rows; none, with a note, if they are too few to tell. Of one network the best, of averages the
+/// one closest to 1 that the rows do not reject.
 pub(super) fn temperature(
     predictor: &Together,
     held_out: Option<&Dataset>,
@@ -67,12 +74,17 @@ pub(super) fn temperature(
     if matches!(prediction, Prediction::Counts(_)) {
         return Ok(None);
     }
-    if let Some(reason) = too_few(&prediction, held_out) {
+    let average = predictor.is_average();
+    let too_few = if average { too_few_rows(held_out.len()) } else { too_few(&prediction, held_out) };
+    if let Some(reason) = too_few {
         notes.push(format!("no temperature: {reason}; give more with --validation"));
         return Ok(None);
     }
     let targets = decoded_targets(held_out.targets(), predictor.scales());
     let temperature = fit_temperature(&prediction, &targets)?;
+    if average {
+        return Ok(Some(temperature.careful()));
+    }
     if temperature.status != TemperatureStatus::Converged {
         notes.push(format!("temperature: {}", temperature.status));
     }
@@ -110,7 +122,7 @@ impl TemperatureChoice {
             Self::Auto if predictor.temperature.is_some() || predictor.mixed => return Ok(predictor),
             Self::Auto if promised.is_something() || !predictor.is_average() => None,
             Self::Auto => {
-                let found = temperature(&predictor, held_out, &mut Vec::new())?.map(Temperature::careful);
+                let found = temperature(&predictor, held_out, &mut Vec::new())?;
                 found.filter(|found| found.temperature != 1.0)
             }
         };
@@ -188,6 +200,37 @@ mod tests {
         }
         let [none, too_few] = harm(15, 6.0);
         assert!(none.is_none() && too_few.expect("all") > 0.5, "{too_few:?}");
+    }
+
+    /// Averages over draws: what is done to calibrated ones does no harm however few rows are wrong, and underconfident ones gain where
+    /// the best temperature would not be fitted.
+    #[test]
+    fn careful_temperatures_need_no_wrong_rows() {
+        for (spread, flat) in [(2.0, 1.0), (6.0, 1.0), (15.0, 1.0), (15.0, 3.0), (40.0, 6.0)] {
+            let flatten = |(prediction, data): (Prediction, Dataset)| {
+                (Temperature::given(flat).unwrap().apply(prediction).unwrap(), data)
+            };
+            let test = flatten(calibrated(2000, spread, u64::MAX));
+            let before = nll_at(&Temperature::given(1.0).unwrap(), &test);
+            let (mut rises, mut few) = (Vec::new(), 0);
+            for index in 0..200 {
+                let (prediction, data) = flatten(calibrated(LEAST_ROWS, spread, index));
+                let careful = fit_temperature(&prediction, data.targets()).unwrap().careful();
+                few += usize::from(too_few(&prediction, &data).is_some());
+                rises.push(nll_at(&careful, &test) - before);
+            }
+            let mean = rises.iter().sum::<f64>() / rises.len() as f64;
+            if flat == 1.0 {
+                assert!(mean < 2e-3, "spread {spread}: {mean}");
+            } else {
+                let gain = nll_at(&Temperature::given(1.0 / flat).unwrap(), &test) - before;
+                assert!(
+                    few > 150 && mean < 0.2 * gain,
+                    "spread {spread}, flat {flat}: {mean} of {gain}, {few}"
+                );
+                assert!(rises.iter().all(|rise| *rise <= 0.0), "{rises:?}");
+            }
+        }
     }
 
     #[test]
