@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(run("confirmation-ninth.toml"), (20, 5, 15));
         assert_eq!(run("confirmation-tenth.toml"), (30, 5, 24));
         assert_eq!(run("confirmation-eleventh.toml"), (40, 10, 15));
-        assert_eq!(run("confirmation-twelfth.toml"), (50, 5, 15));
+        assert_eq!(run("confirmation-twelfth.toml"), (50, 5, 14));
         let kinds = |task| full.sets.iter().filter(|set| set.task == task).count();
         assert!(kinds(Task::Classification) >= 6 && kinds(Task::Regression) >= 5);
     }
