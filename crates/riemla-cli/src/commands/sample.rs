@@ -90,8 +90,8 @@ pub struct Sample {
     /// rises by half the number of weights, and the loss of the data by at most half the number of weights that the data
     /// determine; where the loss grows much faster than a quadratic, as virial. loss-rise: as auto, but without the condition
     /// on the loss of the data. virial: the virial ratio is 1. held-out: the best score on the held-out rows (needs at least
-    /// 50, in classification 5 of them misclassified). Rules use all rows, also for draws on batches that are shortened
-    /// [default: from the preset]
+    /// 50, in classification 5 of them misclassified). With --batch, rules use all rows for riem-la with --batch-length auto,
+    /// and the batches otherwise [default: from the preset]
     #[arg(long, value_name = "VALUE", value_parser = strength)]
     pub strength: Option<Strength>,
 
